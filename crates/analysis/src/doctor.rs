@@ -7,7 +7,8 @@ use tidegate_measure::doctor::{
     ShaperFacts,
 };
 
-/// The member that tells the form, and its number: it changes when a member changes its meaning or goes away.
+/// The member that gives the form, and its number: it changes when a member changes its meaning or is
+/// removed.
 const FORM: (&str, u64) = ("tidegate_doctor", 1);
 
 /// What was found as JSON, ended by a newline, with the facts it follows from.

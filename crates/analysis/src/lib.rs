@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! What results say: figures as rows and series, comparisons and their significance, documents read and
+//! Results evaluated: figures as rows and series, comparisons and their significance, documents read and
 //! written.
 //!
 //! | module | of what | figures | documents |
@@ -7,7 +7,7 @@
 //! | [`trial`] | a policy on a home link | pairs of runs, classes at work | JSON, both ways |
 //! | [`experiment`] | policies under loads | tables, series, comparisons with significance | JSON both ways,
 //! flent's files both ways, mahimahi's |
-//! | [`ping`] | hosts asked again and again | | JSON both ways, ping-exp's files read |
+//! | [`ping`] | repeated pings | | JSON both ways, ping-exp's files read |
 //! | [`replayed`] | a capture under policies | tables | JSON |
 //! | [`verify`] | the same load with and without a policy, in turns | rows, each with its verdict | JSON |
 //! | [`watch`] | devices at work | what happened between two snapshots | snapshots read, JSON, Prometheus'

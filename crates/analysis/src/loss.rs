@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tidegate_measure::loss::{DirectionLoss, LossDocument};
 
-/// As JSON, ended by a newline: docs/measure.md tells the members.
+/// As JSON, ended by a newline: docs/measure.md lists the members.
 pub fn to_json(of: &LossDocument) -> String {
     let way = |way: &DirectionLoss| -> Value {
         let losses = &way.losses;

@@ -7,8 +7,7 @@ use tidegate_measure::experiment::{Experiment, RunRecord, figure, group_of};
 use tidegate_measure::numbers::USUAL;
 use tidegate_measure::paired::Paired;
 
-/// Statistics of what is asked or sent again and again, and of transfers; with each, whether less of it is
-/// better.
+/// Statistics of probes, and of transfers; with each, whether less of it is better.
 const ANSWERS: [(&str, bool); 6] = [
     ("median", true),
     ("p95", true),
@@ -22,7 +21,7 @@ const TRANSFERS: [(&str, bool); 1] = [("rate", false)];
 /// A figure without and with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerifyRow {
-    /// The load.
+    /// The load's name.
     pub load: String,
     /// `ping.p95`.
     pub figure: String,
@@ -34,20 +33,20 @@ pub struct VerifyRow {
     pub less_is_better: bool,
 }
 
-/// What the simulator said of a figure, from what was measured without the policy.
+/// The simulator's prediction of a figure, from measurements without the policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Predicted {
-    /// The load.
+    /// The load's name.
     pub load: String,
     /// `udp.median`.
     pub figure: String,
     /// As it is, and with the policy.
     pub without: f64,
-    /// See there.
+    /// With the policy.
     pub with: f64,
 }
 
-/// What can be said of a difference.
+/// How a figure changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeVerdict {
     /// It got better.
@@ -76,7 +75,7 @@ impl ChangeVerdict {
 }
 
 impl VerifyRow {
-    /// What can be said of it.
+    /// The verdict on the difference.
     pub fn verdict(&self) -> ChangeVerdict {
         match self.paired.is_sure() {
             _ if self.paired.difference == 0.0
@@ -94,7 +93,7 @@ impl VerifyRow {
     /// A value of this figure as people write it.
     pub fn shown(&self, number: f64) -> String {
         let text = written(&self.figure, number.abs(), self.unit, USUAL);
-        // A share's difference is told in points.
+        // A share's difference is given in points.
         if number < 0.0 { format!("−{text}") } else { text }
     }
 
@@ -163,7 +162,7 @@ fn names<'r>(runs: impl Iterator<Item = &'r RunRecord> + Clone) -> Vec<(String, 
         names.extend(figures.filter(|(figure, _)| known.insert(figure.clone())));
     };
     let probes = || runs.clone().flat_map(|run| &run.probes);
-    // The ways of what is asked stand with it, and once is enough.
+    // One-way figures are given with the round trip, so once is enough.
     let ways: BTreeSet<String> = probes()
         .filter(|probe| !probe.there.is_empty())
         .flat_map(|probe| ["up", "down"].map(|way| format!("{}-{way}", probe.id)))

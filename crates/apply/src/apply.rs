@@ -22,9 +22,9 @@ use tidegate_sys::service::Alone;
 /// How long a policy waits to be confirmed over SSH, seconds.
 const OVER_SSH: u64 = 60;
 
-/// Applies a policy that was read by [`Wanted::read`]: what was done, as `tidegate apply --json` prints it.
-/// `report` takes what people are to be told meanwhile. Before the first change a guardian process is
-/// started, which goes back if this process dies, or if the policy is not confirmed in time.
+/// Applies a policy that was read by [`Wanted::read`]: the result, as `tidegate apply --json` prints it.
+/// `report` gets progress messages and warnings. Before the first change a guardian process is started, which
+/// reverts if this process dies, or if the policy is not confirmed in time.
 ///
 /// # Errors
 /// The kernel or the daemon refuses something; then all of it was undone, or the guardian continues trying
@@ -54,8 +54,8 @@ pub fn waiting(name: &str) -> Result<Option<String>> {
     }))
 }
 
-/// Ends or undoes what earlier processes did not end: what is there now is to be looked at afterwards. With
-/// `dry_run`, only says what there is.
+/// Finishes or undoes what earlier processes did not finish; the caller must read the state again afterwards.
+/// With `dry_run`, only reports it.
 ///
 /// # Errors
 /// A state cannot be read, or what an earlier process did cannot be undone.
@@ -115,7 +115,7 @@ fn backend(
     Ok(chosen)
 }
 
-/// The device whose name stands for the policy: the last, to which any ifb leads.
+/// The device after which the policy is named: the last, to which any ifb leads.
 fn name(wanted: &Wanted) -> &str {
     wanted.devices.last().map_or("rules", String::as_str)
 }
@@ -151,7 +151,7 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
         );
     }
     let prior = prior.map(|(_, prior)| prior);
-    // What ran before can be gone back to, whatever becomes of its files.
+    // A revert can restore an earlier policy whatever happens to its files.
     let before = running_policy(&room, name)?;
     let by_hand = before.is_some() && prior.as_ref().is_none_or(|prior| prior.0["by_hand"] == true);
     let previous = before.as_ref().and_then(|before| Some(before_last(prior.as_ref()?, before)));
@@ -170,7 +170,7 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     if let Err(error) = begun.end(&mut state) {
         return Err(begun.undone(&error));
     }
-    // A daemon that ran before may have put something there itself, and has said so before.
+    // An earlier daemon may have installed something there itself, and has reported that before.
     let shapers = if state["before"]["daemon"].is_null() { shapers } else { Vec::new() };
     report_installed(report, &shapers, user::door(&room, name));
     report(applied(&state, patience(options), name));

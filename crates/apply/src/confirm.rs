@@ -1,10 +1,10 @@
-//! Keeping what waits to be confirmed.
+//! Confirming a policy.
 
 use crate::{job, kept, status};
 use serde_json::Value;
 use tidegate_daemon::{Result, RuntimeDir, bail};
 
-/// Keeps what waits to be confirmed, on a device or on all: the names of what was confirmed.
+/// Confirms the pending policy of a device, or of all: the names of those confirmed.
 ///
 /// # Errors
 /// tidegate applied nothing there, or something is in progress.

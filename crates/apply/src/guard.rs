@@ -1,10 +1,10 @@
 //! The guardian: a process that outlives the terminal and anyone who started it, and goes back if they
 //! cannot.
 //!
-//! It is started before the first change and says that it is there; then it waits until its standard input
-//! ends, which the kernel sees to however the other process dies. What is to be done then, the state says: a
-//! job that did not end is undone, a policy that waits to be confirmed is reverted when its time is over. It
-//! tries again until it has succeeded.
+//! It is started before the first change and reports that it is ready; then it waits until its standard input
+//! ends, which the kernel ensures however the other process dies. The state gives what is then to do: a job
+//! that did not end is undone, a policy that is not confirmed is reverted when its time is over. It tries
+//! again until it has succeeded.
 
 use crate::guardian::READY;
 use crate::job;
@@ -39,8 +39,7 @@ const LONGEST_LOG: u64 = 64 << 10;
 pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
     let runtime = RuntimeDir::here()?;
     let mut log = Log::open(&runtime, name);
-    // Who asks it to end has it do at once what it would do later; a policy without a guardian would stay for
-    // good.
+    // SIGTERM makes it do at once what it would do later; a policy without a guardian would stay for good.
     let bell = interrupt::event_fd()?;
     // One waits for a confirmation, however many changes there were meanwhile.
     runtime.make()?;
@@ -145,7 +144,7 @@ fn look(runtime: &RuntimeDir, name: &str, hurry: bool, log: &mut Log) -> Result<
     }
 }
 
-/// Where a guardian says what happened: a file, for no one may be there to read.
+/// Where a guardian logs: a file, because no one may be there to read.
 struct Log(Option<File>);
 
 impl Log {

@@ -8,11 +8,11 @@ use std::time::Duration;
 use tidegate_daemon::{ErrorContext, Result, RuntimeDir, bail};
 use tidegate_sys::{boot, process, service};
 
-/// How long a guardian may take to say that it is there.
+/// How long a guardian may take to be ready.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What it says when it is there.
+/// Its message when it is ready.
 pub(crate) const READY: &str = "ready";
-/// What a state says of a policy that waits.
+/// The member of a state for a policy that waits to be confirmed.
 pub(crate) fn awaited(seconds: u64) -> Value {
     let until = boot::uptime().saturating_add(Duration::from_secs(seconds));
     json!({"seconds": seconds, "until_uptime_ms": u64::try_from(until.as_millis()).unwrap_or(u64::MAX)})
@@ -27,10 +27,10 @@ pub(crate) struct Guardian {
 }
 
 impl Guardian {
-    /// Starts one, and returns when it has said that it is there.
+    /// Starts one, and returns when it is ready.
     ///
     /// # Errors
-    /// It cannot be started, or does not say so.
+    /// It cannot be started, or does not become ready.
     pub(crate) fn start(name: &str) -> Result<Guardian> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["revert", name, "--guard"]);
@@ -53,7 +53,7 @@ impl Guardian {
         }
     }
 
-    /// Its process.
+    /// The guardian's process ID.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -37,8 +37,8 @@ pub(crate) fn alone(runtime: &RuntimeDir) -> Result<Alone> {
     })
 }
 
-/// Goes back as a state's job says: an apply that did not end is undone, a revert that did not end is ended.
-/// Anyone who calls this is [`alone`].
+/// Reverts as a state's job requires: an apply that did not end is undone, a revert that did not end is
+/// finished. The caller must hold [`alone`].
 ///
 /// # Errors
 /// Not everything is as it was; the job is still there, for the next one to try.
@@ -95,7 +95,7 @@ fn went_back(runtime: &RuntimeDir, name: &str, state: &State, report: NoticeHand
         // What comes back after a restart was not changed by a policy that was never applied for good.
         (Does::Apply, _) => Ok(()),
         (_, Some(then)) if then.0["by_hand"] == true => Ok(()),
-        // No one has said that it may come back after a restart.
+        // Nothing allows it to come back after a restart.
         (_, Some(then)) if then.left_to_confirm().is_some() => match state.left_to_confirm() {
             Some(_) => Ok(()),
             None => kept::forget(name),

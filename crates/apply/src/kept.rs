@@ -16,7 +16,7 @@ use tidegate_daemon::PacketIoBackend;
 use tidegate_daemon::{ErrorContext, Result, ensure};
 use tidegate_sys::namespace::NetworkNamespace;
 
-/// Where they are kept, unless the environment says otherwise.
+/// Where they are kept by default.
 const ROOT: &str = "/var/lib/tidegate";
 /// Another place: for tests, and for namespaces of one's own.
 const ELSEWHERE: &str = "TIDEGATE_STATE";

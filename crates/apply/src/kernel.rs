@@ -68,7 +68,7 @@ enum Rules {
     Stay,
     /// It is made: how many rules it has, and whether it was there.
     Make(Batch, usize, bool),
-    /// It goes.
+    /// The table is removed.
     Remove,
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn table_of(name: &str) -> String {
     format!("tidegate-{name}")
 }
 
-/// The line of a plan for a table of nftables: it is made (`+`) or made anew (`~`) with so many rules, or
+/// The line of a plan for a table of nftables: it is made (`+`) or replaced (`~`) with so many rules, or
 /// removed (`-`).
 pub(crate) fn rules_line(sign: char, table: &str, rules: Option<usize>) -> String {
     match rules {
@@ -174,9 +174,8 @@ impl Arm {
         Ok(KernelPlan { targets, before, plans, rules, doubts })
     }
 
-    /// What is to be on a device. A policy that says nothing about arriving packets leaves what was on the
-    /// device's ingress hook alone; what an earlier policy of tidegate's put there goes, and what was there
-    /// before that one comes back.
+    /// The wanted state of a device. A policy without rules for arriving packets leaves the device's ingress
+    /// hook alone; an earlier policy of tidegate's there is removed, and what it replaced is restored.
     fn target(
         &mut self,
         wanted: &Wanted,
@@ -203,7 +202,7 @@ impl Arm {
         Ok(target)
     }
 
-    /// What is installed on a device, with doubts about what could not be brought back.
+    /// What is installed on a device, with caveats about what could not be restored.
     fn noted(&mut self, dev: &str, dump: &RawDump, doubts: &mut Vec<String>) -> Result<Installed> {
         let (live, unread) = self.kernel.read(dev, dump).with_context(|| dev.to_owned())?;
         if !unread.is_empty() {
@@ -246,10 +245,10 @@ impl Arm {
         Ok(raw(ruleset(&table_of(name), COMMENT, false, &wanted.tables)?))
     }
 
-    /// Goes the way and looks whether it led where it should.
+    /// Carries out the plan and checks the result.
     ///
     /// # Errors
-    /// It did not: the command, the kernel's words, and what may help. What was done up to there stands.
+    /// It failed: the command, the kernel's message, and what may help. The changes up to there stay.
     pub(crate) fn go(&mut self, wanted: &Wanted, way: KernelPlan) -> Result<()> {
         for (name, kind) in &wanted.made {
             let op = Op::Link(LinkOp::Add { name: name.clone(), kind: kind.clone() });
@@ -368,7 +367,7 @@ impl Arm {
             ensure!(unread.is_empty(), Kernel, "{dev} has what is not read by us: {}", list(&unread));
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
             let left = plan::plan(&target.part(live), &target.wanted, &log)?;
-            // What is missing tells more than what is there in its place.
+            // What is missing is more helpful than what is there in its place.
             let lacks = left.steps.iter().find(|step| step.sign != plan::Sign::Remove);
             if let Some(step) = lacks.or(left.steps.first()) {
                 let place = wanted.place(&step.item).map(|place| format!("{place}\n  ")).unwrap_or_default();
@@ -467,7 +466,7 @@ impl Arm {
 
     fn bring_back(&mut self, dev: &str, dump: &RawDump) -> Result<()> {
         let (before, _) = self.kernel.read(dev, dump).with_context(|| dev.to_owned())?;
-        // What we cannot read goes with the root that it stands below.
+        // Qdiscs that we cannot read go with the root above them.
         let (now, _) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
         let back = plan::plan(&now, &before, &[])?;
         let ops: Vec<&Op> = back.ops().collect();
@@ -557,8 +556,8 @@ struct Tried {
     tables: Vec<RuleTable>,
 }
 
-/// Can this kernel do what the policy asks? Tried in a namespace of its own, which no one else sees; in the
-/// words of what it lacks.
+/// Whether this kernel lacks something that the policy needs. Tried in a namespace of its own, which no one
+/// else sees; in the words of what is missing.
 ///
 /// # Errors
 /// It cannot be tried.
@@ -627,7 +626,7 @@ fn lacking(step: &plan::PlanStep, trouble: &KernelError) -> String {
     }
 }
 
-/// What the kernel has been told to queue by on these devices: each device, with its qdisc.
+/// The qdiscs that were configured on these devices: each device, with its qdisc.
 pub(crate) fn shapers(devices: &[String]) -> Vec<(String, String)> {
     let Ok(mut kernel) = Kernel::open() else { return Vec::new() };
     let mut all = Vec::new();

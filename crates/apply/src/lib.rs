@@ -8,8 +8,8 @@
 //! ```
 //!
 //! [`Wanted::read`] reads a policy, [`apply()`] applies it, [`confirm()`] keeps it, [`revert()`] and [`down`]
-//! take it back, [`status::healths`] says how it is, [`SnapshotSource`] counts what it does. What people are
-//! told meanwhile comes as [`Notice`]s; nothing is printed here.
+//! undo it, [`status::healths`] reports its state, [`SnapshotSource`] reads its counters. Messages for people
+//! come as [`Notice`]s; nothing is printed here.
 //!
 //! The process that uses this must be able to play the guardian and the daemon: [`apply()`] starts the
 //! running executable as `revert NAME --guard`, which is to call [`guard()`], and as `daemon …`, which is to

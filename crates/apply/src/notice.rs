@@ -1,15 +1,15 @@
-//! What people are told while a policy is applied.
+//! Messages while a policy is applied.
 
 use std::fmt;
 
-/// Something to be told while a policy is applied. Its `Display` is the text, whole lines for what is
-/// progress, one sentence without a line's end for what is a warning.
+/// A message while a policy is applied. Its `Display` is the text, whole lines for progress, one sentence
+/// without a line's end for a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
     /// Whose qdiscs will hold the packets, and why.
     Backend {
-        /// The devices.
+        /// The devices of the policy.
         devices: Vec<String>,
         /// The reason, in words.
         why: String,
@@ -18,7 +18,7 @@ pub enum Notice {
     Plan(String),
     /// A qdisc of the kernel's stays on a device whose packets a daemon queues.
     Bypassed {
-        /// The device.
+        /// The device's name.
         dev: String,
         /// The kernel's qdisc and its handle.
         qdisc: String,
@@ -57,7 +57,7 @@ pub enum Notice {
 pub type NoticeHandler<'r> = &'r dyn Fn(Notice);
 
 impl Notice {
-    /// True for what tells how it goes, false for warnings.
+    /// True for progress, false for warnings.
     pub fn is_progress(&self) -> bool {
         !matches!(self, Notice::Warning(_) | Notice::Policy(_) | Notice::Daemon(_))
     }

@@ -43,7 +43,7 @@ pub(crate) fn kept(dump: &RawDump) -> Value {
     })
 }
 
-/// The same, back again.
+/// The messages about a device, from a state's JSON.
 ///
 /// # Errors
 /// It was not kept by us.
@@ -65,7 +65,7 @@ pub(crate) fn kept_raw(all: &[Raw]) -> Value {
     Value::from(all.iter().map(|(kind, flags, body)| json!([kind, flags, hex(body)])).collect::<Vec<_>>())
 }
 
-/// The same, back again; what was not kept by us is left out.
+/// Stored messages, from a state's JSON; entries that are not ours are left out.
 pub(crate) fn raw(kept: &Value) -> Vec<Raw> {
     let one = |one: &Value| {
         let number = |at: usize| one[at].as_u64().and_then(|number| u16::try_from(number).ok());

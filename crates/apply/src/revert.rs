@@ -65,7 +65,7 @@ pub struct Down {
 /// before.
 ///
 /// # Errors
-/// What is applied cannot be read. What could not be taken away is told in [`Down::failed`].
+/// The state cannot be read. What could not be removed is in [`Down::failed`].
 pub fn down(dev: Option<&str>, report: NoticeHandler<'_>) -> Result<Down> {
     let runtime = RuntimeDir::here()?;
     let mut gone = Vec::new();

@@ -13,7 +13,7 @@ use tidegate_daemon::{Error, ErrorContext, Result, bail, ensure, error};
 use tidegate_dataplane::engine::link_rate;
 use tidegate_netlink::Kernel;
 
-/// Someone who tells snapshots.
+/// A source of snapshots.
 pub enum SnapshotSource {
     /// A daemon, by its device.
     Daemon(String, Client),
@@ -25,13 +25,13 @@ impl SnapshotSource {
     /// What is now, as `docs/live.md` describes it.
     ///
     /// # Errors
-    /// Anyone who is asked is gone, or does not answer.
+    /// The daemon or the kernel is gone, or does not answer.
     pub fn snapshot(&mut self) -> Result<Value> {
         match self {
             SnapshotSource::Daemon(dev, client) => {
                 let request = json!({"ask": "snapshot"});
-                // A daemon closes connections that say nothing for a while. One that is asked in vain is
-                // asked once.
+                // A daemon closes connections that are idle for a while. An unanswered request is sent once
+                // more only.
                 let dump = match client.request(&request) {
                     Err(error) if !timed_out(&error) => Client::within(dev, ANSWER).and_then(|again| {
                         *client = again;
@@ -46,11 +46,11 @@ impl SnapshotSource {
     }
 }
 
-/// Why the daemon of a device says nothing any more: it does not answer, or is gone.
+/// Why the daemon of a device does not answer any more: it hangs, or is gone.
 fn why_not(dev: &str, error: Error) -> Error {
     let Ok(runtime) = RuntimeDir::here() else { return error };
     if RuntimeDir::holder(&runtime.lock(dev)).is_some() {
-        // Why it does not, is found out by asking once more.
+        // The reason is found by another request.
         return match Daemon::of(&runtime, dev) {
             Daemon::Silent(silence) => error!(Daemon, "{dev}: {silence}"),
             _ => error.context(format!("the daemon of `{dev}` did not answer in time")),
@@ -64,8 +64,8 @@ fn timed_out(error: &Error) -> bool {
     error.io_kind() == Some(io::ErrorKind::TimedOut)
 }
 
-/// What shapes these devices; nothing named: all that are shaped. Who does not answer, as `healths` has it,
-/// is not asked again.
+/// The sources for these devices; without names: for all that are shaped. A daemon that does not answer, by
+/// `healths`, is not asked again.
 ///
 /// # Errors
 /// A device is not there, or not shaped, or its daemon does not answer.
@@ -150,7 +150,7 @@ fn links() -> Vec<String> {
     text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
 }
 
-/// Did anybody configure something there? What the kernel puts there on its own has no handle.
+/// Whether something was configured there. Qdiscs that the kernel attaches on its own have no handle.
 fn is_shaped(kernel: &mut Kernel, dev: &str) -> bool {
     kernel.qdiscs(dev).is_ok_and(|installed| {
         !installed.unread.is_empty() || installed.qdiscs.iter().any(|qdisc| !qdisc.handle.is_none())

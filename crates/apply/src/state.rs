@@ -98,7 +98,7 @@ impl State {
         remove(&runtime.state(dev))
     }
 
-    /// The devices that the policy stands on.
+    /// The devices that the policy is applied to.
     pub(crate) fn devices(&self) -> Vec<String> {
         strings(&self.0["devices"])
     }

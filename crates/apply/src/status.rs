@@ -100,7 +100,7 @@ pub struct Health {
     pub name: String,
     /// How it is.
     pub condition: PolicyHealth,
-    /// Its devices.
+    /// The policy's devices.
     pub devices: Vec<String>,
     /// `kernel` or `user`.
     pub backend: String,
@@ -112,7 +112,7 @@ pub struct Health {
     pub last_error: Option<String>,
     /// How often its daemon was started since the machine was.
     pub starts: Option<u64>,
-    /// What the daemon says of itself.
+    /// The daemon's own status.
     daemon: Value,
     /// The process of a daemon that does not answer, where that is known.
     pub silent_pid: Option<u32>,

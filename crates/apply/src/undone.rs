@@ -1,5 +1,5 @@
-//! What was undone though no one requested it at that moment: `status` says so until the next `tidegate
-//! apply`, for the user who looks later.
+//! Policies that were undone automatically: `status` reports it until the next `tidegate apply`, for the user
+//! who looks later.
 
 use crate::state::State;
 use crate::time::since_1970;

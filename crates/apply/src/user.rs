@@ -13,8 +13,7 @@ use tidegate_daemon::{ErrorContext, Result, bail, ensure};
 use tidegate_sys::{output_file, process};
 use tidegate_text::shell_word as quoted;
 
-/// How long it may take to end when it is asked to, to end when it gets SIGTERM, and to be gone after
-/// SIGKILL.
+/// How long it may take to end when it is asked to, to end after SIGTERM, and to be gone after SIGKILL.
 const END: Duration = Duration::from_secs(10);
 const TERM: Duration = Duration::from_secs(3);
 const KILL: Duration = Duration::from_secs(5);
@@ -44,7 +43,7 @@ pub(crate) fn apply(
     }
 }
 
-/// How packets come to the daemon of a device, if it says.
+/// The packet I/O backend of a device's daemon, if it reports it.
 pub(crate) fn door(runtime: &RuntimeDir, dev: &str) -> Option<String> {
     match Daemon::of(runtime, dev) {
         Daemon::Answers(status) => status["door"].as_str().map(str::to_owned),
@@ -57,8 +56,8 @@ pub(crate) fn running(runtime: &RuntimeDir) -> Vec<String> {
     runtime.devices("sock")
 }
 
-/// Ends the daemon of a device, however it is: asked first, then by signals. When this returns, packets pass
-/// as if it had never been there.
+/// Ends the daemon of a device in whatever state: by a request first, then by signals. When this returns,
+/// packets pass as if it had never been there.
 ///
 /// # Errors
 /// It does not end.
@@ -128,7 +127,7 @@ fn clear(runtime: &RuntimeDir, dev: &str) -> Result<()> {
     Ok(())
 }
 
-/// Is a process running? One that ended and that no one asked about is not.
+/// Whether a process is running. A zombie is not.
 pub(crate) fn is_alive(pid: u32) -> bool {
     process::state_of(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
@@ -169,7 +168,7 @@ pub(crate) fn go_back(
             }
         }
         Daemon::Dead => restart(room, dev, before, report)?,
-        // One that is stuck runs nothing, and can be told nothing.
+        // A stuck daemon runs no policy, and takes no commands.
         Daemon::Silent(..) => {
             end(room, dev)?;
             restart(room, dev, before, report)?;
@@ -191,7 +190,7 @@ fn request(before: &Value) -> Value {
     request
 }
 
-/// Starts a daemon with what another one ran that is gone, word by word, whatever became of its files.
+/// Starts a daemon with the commands of another one that is gone, literally, whatever happened to its files.
 fn restart(runtime: &RuntimeDir, dev: &str, before: &Value, report: NoticeHandler<'_>) -> Result<()> {
     let path = runtime.kept_policy(dev);
     output_file::write(&path, script_of(&before["commands"]).as_bytes())
@@ -215,7 +214,7 @@ pub(crate) fn script_of(commands: &Value) -> String {
     "#!/bin/sh\nset -e\n".chars().chain(lines.collect::<String>().chars()).collect()
 }
 
-/// Files as anyone who stands elsewhere finds them.
+/// Files as absolute paths, valid in any directory.
 pub(crate) fn absolute(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(|file| std::path::absolute(file).unwrap_or(file.clone()).display().to_string()).collect()
 }

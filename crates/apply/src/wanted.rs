@@ -25,7 +25,7 @@ pub struct Wanted {
     pub(crate) reading: Reading,
     /// What it comes to, on the device that it is bound to.
     pub(crate) log: Vec<Op>,
-    /// The commands that it came of, word by word.
+    /// The commands that made it, literally.
     pub(crate) commands: Vec<Vec<String>>,
     /// The devices that it is about: those that lead nowhere else first.
     pub(crate) devices: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Wanted {
     pub(crate) made: Vec<(String, LinkDriver)>,
     /// What else of links is set.
     pub(crate) settings: Vec<(String, LinkUpdate)>,
-    /// What is to stand on each of the devices.
+    /// The state to install on each of the devices.
     pub(crate) installed: Vec<Installed>,
     /// The links of this computer when it was read.
     pub(crate) links: Vec<LinkInfo>,
@@ -124,8 +124,8 @@ impl Wanted {
         (vec![Installed::default(); self.devices.len()], Vec::new())
     }
 
-    /// What a daemon has on this policy's devices, and its tables of rules. `policy`: its answer when it is
-    /// asked for the policy that it runs.
+    /// What a daemon has on this policy's devices, and its tables of rules. `policy`: its reply to a request
+    /// for the policy that it runs.
     ///
     /// # Errors
     /// Its answer has no commands that come to anything here.
@@ -146,7 +146,7 @@ impl Wanted {
         Ok((installed.collect(), tidegate_plan::rule_tables(&machine)))
     }
 
-    /// Does the policy say what happens to packets that arrive by a device?
+    /// Whether the policy has rules for packets that arrive by a device.
     pub(crate) fn sets_ingress(&self, dev: &str) -> bool {
         let on_hooks = |parent: Handle| parent.major() == Handle::INGRESS.major() && parent != Handle::ROOT;
         self.log.iter().filter(|op| op.device() == Some(dev)).any(|op| match op {
@@ -156,7 +156,7 @@ impl Wanted {
         })
     }
 
-    /// Where the words stand that something came of: `file:line: command`.
+    /// The place of the words that made an item: `file:line: command`.
     pub(crate) fn place(&self, item: &Item) -> Option<String> {
         let maker = match item {
             Item::Qdisc(dump) => self.reading.maker_of_qdisc(dump),
@@ -253,7 +253,7 @@ fn settings(log: &[Op], report: NoticeHandler<'_>) -> Result<Vec<(String, LinkUp
     Ok(all)
 }
 
-/// A machine like this computer that was told all of it.
+/// A machine like this computer that has carried out all of it.
 fn machine(log: &[Op], links: &[LinkInfo], made: &[(String, LinkDriver)]) -> Result<Gateway> {
     let mut gateway = Gateway::new();
     for link in links {

@@ -1,5 +1,5 @@
-//! What would be done, asked as a program would: in a network namespace that the test makes. Where none may
-//! be made, the tests are left out by name.
+//! What would be done, as a program would ask: in a network namespace that the test makes. Where none can be
+//! made, the tests are skipped by name.
 
 use std::cell::RefCell;
 use std::path::PathBuf;

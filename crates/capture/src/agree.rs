@@ -2,7 +2,7 @@
 
 use super::words::{Command, Word};
 
-/// Words of a call that are weighed; more would make a long line slow and tell no more.
+/// The most words of a call that are compared; more would make a long line slow without a better result.
 const MAX_WORDS: usize = 96;
 
 /// How well a command agrees with a call, and which word of it gave which argument.
@@ -92,8 +92,8 @@ fn step(
     ways.into_iter().rev().max_by_key(|(score, _)| *score).unwrap_or((0, Way::End))
 }
 
-/// 3: the same word; 2: a word with a hole whose fixed parts stand in the argument; 1: nothing but a hole; 0:
-/// no.
+/// 3: the same word; 2: a word with a variable whose fixed parts are in the argument; 1: nothing but a
+/// variable; 0: no.
 pub(super) fn fits(word: &Word, arg: &str) -> i32 {
     if word.is_literal() {
         return if word.text == arg { 3 } else { 0 };

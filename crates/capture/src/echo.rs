@@ -38,7 +38,7 @@ impl Echo {
     }
 }
 
-/// Prints to this process's own streams; whoever has closed them sees nothing.
+/// Prints to this process's own streams; errors are ignored, as the reader may be gone.
 pub(super) fn to_streams(to_errors: bool, piece: &str) {
     use std::io::Write as _;
     let _ = match to_errors {

@@ -1,4 +1,4 @@
-//! What a call changes in the sandbox beside the model: files that tell of devices, and the kernel's own
+//! What a call changes in the sandbox beside the model: files that describe devices, and the kernel's own
 //! links there.
 //!
 //! The model is the truth; these make it visible to scripts that look at `/sys` or `/proc` instead of asking
@@ -11,7 +11,7 @@ use tidegate_sandbox::LinkRequest;
 use tidegate_shims::{FileChange, LinkChange};
 use tidegate_sys::netlink::LinkUpdate;
 
-/// What the sandbox's first process is asked for a change of a link.
+/// The request to the sandbox's first process for a change of a link.
 pub(super) fn request(change: LinkChange) -> LinkRequest {
     let changed = |name, change| LinkRequest::Change { name, change };
     match change {

@@ -15,7 +15,7 @@ pub enum CaptureError {
     NotFound(PathBuf),
     /// The file cannot be read.
     Unreadable(PathBuf, String),
-    /// A directory stands there.
+    /// The path is a directory.
     IsDirectory(PathBuf),
     /// The file is a program, or some other kind of data.
     NotAScript(PathBuf),
@@ -25,7 +25,7 @@ pub enum CaptureError {
     CarriageReturns(PathBuf, usize),
     /// The program of the `#!` line is not there.
     NoInterpreter {
-        /// The script.
+        /// The script's path.
         script: PathBuf,
         /// The missing program.
         interpreter: String,

@@ -1,4 +1,4 @@
-//! What a function was given: which words of a command inside it stand for its arguments, and which call gave
+//! The arguments of a function: which words of a command inside it are its arguments, and which call gave
 //! them.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub(super) struct Giver {
 
 /// Arguments of a tool's call that a function passed on.
 pub(super) struct Given {
-    /// Those that `"$@"` stands for: the number of the tool's argument, and its text.
+    /// Those of `"$@"`: the number of the tool's argument, and its text.
     all: Vec<(usize, String)>,
     /// Those by number: `$3`, or a variable that was set to it.
     numbered: Vec<Numbered>,
@@ -48,8 +48,8 @@ pub(super) struct Agreement {
 }
 
 impl Given {
-    /// What the function in which the command `at` stands was given, as far as it came to the tool; `givers`
-    /// are the command's words that gave the tool's arguments.
+    /// The arguments of the function that contains the command `at`, as far as they came to the tool;
+    /// `givers` are the command's words that gave the tool's arguments.
     pub(super) fn new(commands: &[Command], at: usize, givers: &[Option<Giver>]) -> Option<Given> {
         let command = &commands[at];
         command.function.as_ref()?;
@@ -110,7 +110,7 @@ impl Given {
         for part in &self.numbered {
             let word = name + part.number;
             let Some(written) = call.words.get(word) else {
-                // A default stood in for it, or the call is another's.
+                // A default replaced it, or the call is another's.
                 score -= if part.may_lack { 0 } else { 3 };
                 perfect = false;
                 continue;
@@ -160,7 +160,7 @@ impl<'w> Hole<'w> {
     }
 }
 
-/// The variable and the text that stands for it where it is set: `${name:+text}`, `${name+text}`.
+/// The variable and the text that replaces it where it is set: `${name:+text}`, `${name+text}`.
 fn alternative(text: &str) -> Option<(&str, &str)> {
     let inner = text.trim_end_matches('"').strip_prefix("${")?.strip_suffix('}')?;
     let (name, behind) = inner.split_once('+')?;
@@ -189,7 +189,7 @@ fn variable(text: &str) -> Option<(&str, bool)> {
     (!name.is_empty() && plain).then_some((name, has_default))
 }
 
-/// What the variables of a function stand for at one of its commands.
+/// The values of a function's variables at one of its commands.
 struct Parameters {
     variables: BTreeMap<String, (usize, bool)>,
     /// Numbers count from another argument by now.

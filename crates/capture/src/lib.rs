@@ -14,7 +14,7 @@
 //! use tidegate_capture::{CaptureOptions, run_script};
 //! use tidegate_shims::{Call, Reply};
 //!
-//! // Every tool is told that all went well; what was called is printed.
+//! // Every tool succeeds; the calls are printed.
 //! let mut answer = |call: &Call| {
 //!     println!("{} {}", call.tool, call.args.join(" "));
 //!     Reply::ok()

@@ -39,11 +39,11 @@ pub(super) struct Finder {
     calls: RefCell<BTreeMap<Rc<str>, Naming>>,
     /// Per tool, the commands that name it: file, command, word.
     naming: RefCell<BTreeMap<String, Naming>>,
-    /// What the words that name a tool say behind its name, by tool, file and command.
+    /// What follows the name of a tool in a word that names it, by tool, file and command.
     behind: RefCell<BTreeMap<(String, usize, usize), Behind>>,
 }
 
-/// What a variable says behind a tool's name, for each value that it may have.
+/// What a variable has behind a tool's name, for each value that it may have.
 type Behind = Rc<[Vec<String>]>;
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ struct Source {
     variables: BTreeMap<String, Vec<String>>,
 }
 
-/// Where a variable of the shell is set and asked for.
+/// Where a variable of the shell is set and used.
 #[derive(Debug, Default)]
 struct Variable {
     /// The only word that sets it: file, command, word.
@@ -192,7 +192,7 @@ impl Finder {
             Some(word) => {
                 let source = self.files.iter().find(|source| source.path == word.file)?;
                 let place = source.place(word.line, Some(word.columns));
-                // It stands in a function: what is outside is who called.
+                // It is in a function: the level outside is the caller.
                 let inside =
                     frames.iter().rposition(|frame| frame.file == place.file && frame.line == place.line);
                 match inside.filter(|_| (&call.file, call.line) != (&place.file, place.line)) {
@@ -211,7 +211,7 @@ impl Finder {
         &self.files[file].commands
     }
 
-    /// Where the word stands that gave an argument; a shared one must not be changed.
+    /// The place of the word that gave an argument; a shared one must not be changed.
     fn word(&self, level: &Level, arg: usize, shared: bool) -> Option<SourceWord> {
         let giver = level.givers[arg].as_ref()?;
         let word = &self.commands(level.file)[level.at].words[giver.word];
@@ -220,9 +220,8 @@ impl Finder {
         Some(SourceWord { file, line: word.line, columns: word.columns.clone(), literal })
     }
 
-    /// Where the variable was given its value that a word consists of, if that is the only place in all files
-    /// that sets it, and says the value letter by letter. What other words ask for, too, must not be changed
-    /// there.
+    /// Where the variable got the value that a word consists of, if that is the only place in all files that
+    /// sets it, and has the value literally. What other words use, too, must not be changed there.
     fn set_once(&self, level: &Level, arg: usize) -> Option<SourceWord> {
         let giver = level.givers[arg].as_ref().filter(|giver| giver.whole)?;
         let prompt = &self.commands(level.file)[level.at].words[giver.word];
@@ -245,7 +244,7 @@ impl Finder {
         })
     }
 
-    /// Counts where variables are set and asked for.
+    /// Counts where variables are set and used.
     fn count_variables(&mut self) {
         let mut found: BTreeMap<String, Variable> = BTreeMap::new();
         for (file, source) in self.files.iter().enumerate() {
@@ -265,7 +264,7 @@ impl Finder {
         self.variables = found;
     }
 
-    /// Does a command stand in a function that several calls share?
+    /// Whether a command is in a function that several calls share.
     fn is_shared(&self, level: &Level) -> bool {
         let Some(function) = &self.commands(level.file)[level.at].function else { return false };
         match &self.calls(function)[..] {
@@ -295,7 +294,7 @@ impl Finder {
         calls
     }
 
-    /// Who called the function that a command stands in, if it passes on what the function is given; and how
+    /// The caller of the function that contains a command, if it passes on the function's arguments; and how
     /// well that agrees.
     fn caller(&self, level: &Level, args: usize) -> Option<(Level, i32)> {
         let commands = self.commands(level.file);
@@ -366,7 +365,7 @@ impl Finder {
     /// The first line of the script that reads an answer from standard input.
     pub(super) fn question(&self) -> Option<SourceLine> {
         let main = self.files.first()?;
-        // `cmd | while read …` and `read … <file` do not ask anybody.
+        // `cmd | while read …` and `read … <file` do not prompt the user.
         let matches = |command: &&Command| {
             let text = main.lines.get(command.line().saturating_sub(1)).map_or("", String::as_str);
             command.words.first().is_some_and(|word| matches!(word.text.as_str(), "read" | "select"))
@@ -376,8 +375,8 @@ impl Finder {
         main.commands.iter().find(matches).map(|command| main.place(command.line(), None))
     }
 
-    /// The highest number of an argument that the script asks for outside of functions and without a default,
-    /// and how many it was given, where these are fewer.
+    /// The highest number of an argument that the script uses outside of functions and without a default, and
+    /// how many it was given, where these are fewer.
     pub(super) fn missing_arguments(&self) -> Option<(usize, usize)> {
         let main = self.files.first()?;
         let outside = main.commands.iter().filter(|command| command.function.is_none());
@@ -408,7 +407,7 @@ impl Finder {
             let Some(known) = self.known_words(tool, (file, at, word), args) else { continue };
             let mut found = agree(&self.files[file].commands[at], word, &args[known..]);
             if known > 0 {
-                // These words stand in the variable.
+                // These words are in the variable.
                 found.words.splice(0..0, std::iter::repeat_n(None, known));
                 found.score += 3 * known as i32;
                 found.perfect = false;
@@ -496,8 +495,7 @@ fn givers(args: &[String], words: &[Option<usize>]) -> Vec<Option<Giver>> {
     args.iter().zip(words).map(of).collect()
 }
 
-/// What a word that names a tool says behind the name (`T="tc filter add dev eth0"`), for each value that it
-/// may have.
+/// What follows the tool's name in a word (`T="tc filter add dev eth0"`), for each value that it may have.
 fn words_behind(source: &Source, word: &Word, tool: &str) -> Behind {
     // What a shell reads again is words of its own.
     if word.is_literal() || word.within {
@@ -540,7 +538,7 @@ fn blamed(args: &[String], complaint: &str) -> Option<usize> {
         .collect();
     let position = |wanted: &&str| args.iter().rposition(|arg| arg == wanted);
     quoted.iter().find_map(position).or_else(|| {
-        // Short words stand in many a sentence by chance.
+        // Short words occur in many a sentence by chance.
         complaint
             .split([' ', '\n', ':', ',', '.', '"', '\''])
             .filter(|word| word.chars().count() > 3)
@@ -623,10 +621,10 @@ start";
             "tc filter del dev eth0 protocol ip parent 1:0 prio 1 u32 match ip sport 80 0xffff flowid 1:10",
         ];
         assert_eq!(lines_of(script, &calls), ["5", "6", "10"]);
-        // However long a variable is said to be, what is known of it is bounded.
+        // However long a variable claims to be, its known values are bounded.
         let long = format!("A={}\nB=\"tc {}\"\n$B qdisc show\n", "x".repeat(4000), "$A ".repeat(100_000));
         assert_eq!(lines_of(&long, &["tc qdisc show"]), ["?"]);
-        // A literal line that says another verb is not taken for it.
+        // A literal line with another verb is not taken for it.
         let script = "\
 T=\"tc class add dev eth0 parent 1:\"
 tc qdisc add dev eth0 root handle 1: htb
@@ -657,7 +655,7 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
             format!("{}:{} {}", place.file.display(), place.line, literal.collect::<String>())
         };
         assert_eq!(text_of("qdisc add dev eth0 root prio"), "x.sh:3 ======");
-        // `qdisc add dev` stands in the library, in a function that a loop calls.
+        // `qdisc add dev` is in the library, in a function that a loop calls.
         assert_eq!(text_of("qdisc add dev eth0 parent 1:1 pfifo limit 9"), "x.sh:5 ~~~==~===");
         assert_eq!(text_of("qdisc add dev eth0 parent 1:2 pfifo limit 9"), "x.sh:5 ~~~==~===");
         assert_eq!(text_of("class show"), "x.sh:7 ==");
@@ -678,8 +676,8 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
         assert_eq!(text_of("class show"), "6");
     }
 
-    /// The line of each call, the functions on its way, and each argument with its line: `=` where it stands
-    /// there letter by letter and may be changed.
+    /// The line of each call, the functions on its way, and each argument with its line: `=` where it is
+    /// literal and may be changed.
     fn ways_of(script: &str, calls: &[&str]) -> Vec<String> {
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
         let mut text_of = |call: &&str| {
@@ -750,10 +748,10 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
                 script,
                 &["class add dev eth0 rate 800kbps ceil 6mbit quantum 9", "class add dev eth0 rate 7mbit"]
             ),
-            // The device is asked for twice; which of two ceilings it was is not looked into.
+            // The device is used twice; which of two ceilings it was is not looked into.
             ["6: 6= 6= 6= 2 6= 1= 6= 6 6= 4=", "7 f:5: 5= 5= 5= 2 5= 7"]
         );
-        // What arithmetic makes of a variable is not what was set; what it asks for is one use more.
+        // The result of arithmetic on a variable is not its value; the arithmetic counts as one more use.
         let script = "UP=900\ntc class add rate $UP ceil $((UP * 9 / 10))\n";
         assert_eq!(ways_of(script, &["class add rate 900 ceil 810"]), ["2: 2= 2= 2= 1 2= 2"]);
         // A default may have set it, too.

@@ -4,7 +4,7 @@ use super::echo::{self, PrintFn};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What becomes of what the script prints.
+/// What happens to the script's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Output {
     /// Kept in [`crate::ScriptRun::stdout`] and [`crate::ScriptRun::stderr`].
@@ -21,7 +21,7 @@ pub enum Output {
 pub struct CaptureOptions {
     /// How long each run may take, whatever it does.
     pub timeout: Duration,
-    /// What becomes of its output.
+    /// What happens to the script's output.
     pub output: Output,
     /// What prints what is passed on.
     pub print: PrintFn,
@@ -46,7 +46,7 @@ pub struct CaptureOptions {
     pub max_output: usize,
 }
 
-/// How long a run may take unless someone says otherwise.
+/// The default limit on the duration of a run.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Default for CaptureOptions {

@@ -17,14 +17,14 @@ pub struct SourceLine {
     /// The commands between this line and the tool, the tool's own last, where functions pass on what they
     /// are given.
     pub frames: Vec<CallFrame>,
-    /// Of a line inside a function: file and line of the call that led to it, as far as it is known.
+    /// For a line inside a function: file and line of the call that led to it, as far as it is known.
     pub called_from: Option<(PathBuf, usize)>,
 }
 
 /// A command inside a function that passed on what the function was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallFrame {
-    /// The function.
+    /// The function's name.
     pub function: String,
     /// The file, as the user named it.
     pub file: PathBuf,
@@ -41,6 +41,6 @@ pub struct SourceWord {
     pub line: usize,
     /// Columns in that line, in characters from 0.
     pub columns: Range<usize>,
-    /// It stands there letter by letter, without variable or substitution.
+    /// It is literal: without variable or substitution.
     pub literal: bool,
 }

@@ -19,8 +19,8 @@ use tidegate_shims::TOOLS;
 
 /// Runs a script in a sandbox, its calls answered by `answer`.
 ///
-/// The script ends with the code it ends with: that, calls that failed and tools that were missing stand in
-/// the [`ScriptRun`], not in the error.
+/// The script's own exit code, calls that failed and missing tools are in the [`ScriptRun`], not in the
+/// error.
 ///
 /// # Errors
 /// The script cannot be read or run, or this system forbids the sandbox.
@@ -37,8 +37,8 @@ pub fn run_script(
 /// Runs a script several times in one sandbox, each time with other arguments, as `start`, `show` and `stop`
 /// of one machine.
 ///
-/// Files that one run writes are there for the next. `before` is told the number of each run before it
-/// begins, from 0. After a run that did not come to its end there is no other.
+/// Files that one run writes are there for the next. `before` gets the number of each run before it begins,
+/// from 0. After a run that did not come to its end there is no other.
 ///
 /// # Errors
 /// As for [`run_script`].
@@ -56,7 +56,7 @@ pub fn run_in_turn(
             devices.push(device);
         }
     }
-    // A script that finds its device by itself must find one.
+    // A script that looks for its device must find one.
     if devices.is_empty() {
         devices.push("eth0".to_owned());
     }

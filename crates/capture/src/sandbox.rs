@@ -18,9 +18,9 @@ pub fn available(executable: &Path) -> Result<(), CaptureError> {
     start(&spec).map(drop)
 }
 
-/// Makes the closest sandbox that can be had: root's users become spare ones where the kernel can show them
-/// the host's files, otherwise they stand for themselves; without user namespaces root's capabilities and the
-/// system call filter confine.
+/// Makes the tightest sandbox that is possible: root's users become spare ones where the kernel can show them
+/// the host's files, otherwise they are mapped to themselves; without user namespaces root's capabilities and
+/// the system call filter confine.
 pub(super) fn start(spec: &Spec) -> Result<(Sandbox, ChildStdout, ChildStderr), CaptureError> {
     let root = process::effective_uid() == 0;
     if root && let Ok(started) = Sandbox::start(spec, Users::Spare) {

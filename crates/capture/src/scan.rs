@@ -1,4 +1,4 @@
-//! What a script's text tells before it runs: its interpreter, the files it reads in, the devices and paths
+//! What a script's text shows before it runs: its interpreter, the files it reads in, the devices and paths
 //! it names.
 
 use std::collections::BTreeSet;
@@ -141,8 +141,8 @@ impl Script {
     }
 }
 
-/// What may be names of files in a script's text, without its comments; of `$DIR/name` and `$(command)/name`
-/// also what stands behind the first slash.
+/// Possible names of files in a script's text, without its comments; of `$DIR/name` and `$(command)/name`
+/// also the part behind the first slash.
 fn file_names(text: &str) -> impl Iterator<Item = &str> {
     let ends = |letter: char| !(letter.is_alphanumeric() || "/._-+,@:${}".contains(letter));
     let pieces = text.lines().flat_map(move |line| without_comment(line).split(ends));
@@ -215,8 +215,8 @@ fn is_binary(bytes: &[u8]) -> bool {
     begins.contains(&0) || begins.iter().filter(is_control).count() * 20 > begins.len()
 }
 
-/// Does a script without a `#!` line at its top say in another way that it is for bash? A bash that is told
-/// to run such a file runs it alone.
+/// Whether a script without a `#!` line shows in another way that it is for bash. A bash that is asked to run
+/// such a file runs it itself.
 fn is_for_bash(text: &str) -> bool {
     const WORDS: [&str; 8] =
         ["[[ ", "if [[ ", "while [[ ", "for ((", "function ", "declare ", "source ", "#!/bin/bash"];
@@ -352,8 +352,8 @@ fn made(commands: &[Command], variables: &std::collections::BTreeMap<String, Vec
         {
             names.push(name);
         }
-        // `link add link eth0 name eth0.5 type vlan`: the name has a word before it, or stands first or
-        // behind the link beneath.
+        // `link add link eth0 name eth0.5 type vlan`: the name has a word before it, or comes first or behind
+        // the link beneath.
         let named = own.iter().position(|word| word.text == "name" || word.text == "dev");
         let beneath = own.first().is_some_and(|word| word.text == "link");
         names.extend(named.map_or(own.get(if beneath { 2 } else { 0 }), |at| own.get(at + 1)));

@@ -8,7 +8,7 @@ use tidegate_shims::Call;
 /// A call with its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// The call.
+    /// The call itself.
     pub call: Call,
     /// The code it was answered.
     pub code: u8,
@@ -21,7 +21,7 @@ pub struct Recorded {
     /// The words of that file that gave the arguments, as far as they were found: one for each argument, or
     /// none at all.
     pub words: Vec<Option<SourceWord>>,
-    /// The model was asked; otherwise the call could not be read, or there were too many.
+    /// The model answered; otherwise the call could not be read, or there were too many.
     pub answered: bool,
 }
 
@@ -39,7 +39,7 @@ impl Recorded {
         self.silenced
             // What the kernel has it need not load again.
             || self.call.tool == "insmod" && self.stderr.contains("File exists")
-            // `tc qdisc add sfq help` tells what it is asked, and fails.
+            // `tc qdisc add sfq help` prints the help, and fails.
             || self.call.args.iter().any(|word| word == "help")
             || self.source.as_ref().is_some_and(|source| {
                 let text: String = source.text.split_whitespace().collect();
@@ -57,7 +57,7 @@ pub enum Exit {
     Signal(u8),
     /// By us, because its time was up.
     TimedOut {
-        /// The limit.
+        /// The limit that was exceeded.
         after: Duration,
         /// What was running then, the innermost last, each with its words joined.
         running: Vec<String>,
@@ -66,7 +66,7 @@ pub enum Exit {
     },
     /// By us, because it started too many processes.
     Crowded {
-        /// The limit.
+        /// The limit that was exceeded.
         limit: usize,
     },
     /// By us, because its processes held too much memory together.
@@ -79,7 +79,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Did the script itself come to an end, well or not?
+    /// Whether the script itself ended, successfully or not.
     #[must_use]
     pub fn is_own(&self) -> bool {
         matches!(self, Self::Code(_) | Self::Signal(_))
@@ -107,7 +107,7 @@ pub struct ScriptRun {
     /// What processes that were still running when the script ended mean for what is known of it, in a
     /// sentence.
     pub unfinished: Option<String>,
-    /// The arguments that the script asks for and was not given, in a sentence, where a call of it failed.
+    /// The arguments that the script uses and was not given, in a sentence, where a call of it failed.
     pub missing_arguments: Option<String>,
 }
 

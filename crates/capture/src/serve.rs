@@ -105,7 +105,7 @@ enum Side {
 enum Event {
     /// A tool calls.
     Call,
-    /// The sandbox has something to say.
+    /// The sandbox has a report.
     Report,
     /// Output was taken in, or nothing happened within the time.
     Other,
@@ -365,7 +365,8 @@ fn change_links(sandbox: &mut Sandbox, turn: &mut Turn<'_>, reply: &Reply) {
             return;
         }
         turn.links_changed += 1;
-        // A kernel that cannot do it leaves it to the model; who does not answer is not asked again.
+        // A kernel that cannot do it leaves it to the model; a kernel that does not answer is not asked
+        // again.
         if sandbox.change_link(&link).is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
             turn.links_changed = MAX_LINK_CHANGES;
         }

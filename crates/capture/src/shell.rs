@@ -1,5 +1,5 @@
-//! Single lines and small scripts, one after the other in one sandbox: for replays, whose files may be
-//! anybody's.
+//! Single lines and small scripts, one after the other in one sandbox: for replays, whose files may come from
+//! strangers.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,7 +1,7 @@
 //! The tool shims: this executable under the name of a tool, inside a captured script.
 //!
-//! A shim understands nothing. It sends the call to the parent and does what the reply says; only `sudo` acts
-//! by itself, since all it is asked for is to run the rest.
+//! A shim interprets nothing. It sends the call to the parent and does what the reply contains; only `sudo`
+//! acts on its own, since it only has to run the rest.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read, Write};
@@ -61,7 +61,8 @@ fn shim(tool: &str, args: Vec<OsString>) -> u8 {
             }
             reply.code
         }
-        // The run is over: the command that answered has said why, and this process ends with the script.
+        // The run is over: the command that answered has given the reason, and this process ends with the
+        // script.
         Err(error) if is_cut(&error) => 255,
         Err(error) => {
             eprintln!(
@@ -115,7 +116,7 @@ fn files(tool: &str, args: &[String]) -> Vec<(String, String)> {
     sandbox::watch::read(&patterns)
 }
 
-/// What the tool would read: a batch file, or standard input where the call asks for it.
+/// The tool's input: a batch file, or standard input where the call reads it.
 fn input(tool: &str, args: &[String]) -> Result<Option<Vec<u8>>, String> {
     let file = match tool {
         "tc" | "ip" => batch_file(args),
@@ -148,7 +149,7 @@ fn rules_file(args: &[String]) -> &String {
     while let Some(word) = words.next() {
         match word.as_str() {
             "-T" | "--table" | "-M" | "--modprobe" => drop(words.next()),
-            // How long to wait may be said or not.
+            // The timeout is optional.
             "-w" | "--wait" | "-W" | "--wait-interval" => {
                 words.next_if(|next| next.chars().all(|letter| letter.is_ascii_digit()));
             }

@@ -6,9 +6,9 @@ use super::place::SourceLine;
 use super::script_run::{Exit, Recorded};
 use tidegate_shims::TOOLS;
 
-/// The most troubles listed: a loop that fails a thousand times tells nothing new.
+/// The most warnings listed: a loop that fails a thousand times shows nothing new.
 const MAX_TROUBLES: usize = 50;
-/// The code by which a shell says that it found no such command, and that it may not run it.
+/// The exit codes of a shell for a command that it does not find, and for one that it may not run.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
 /// The signal by which a shell ends that calls itself until its stack is full.
@@ -42,7 +42,7 @@ pub(super) fn list(
             troubles.push(trouble);
         }
     }
-    // Of several complaints about the last line the first says what, the others repeat the text.
+    // Of several messages about the last line the first gives the reason, the others repeat the text.
     let last = complaints.last().map(|last| last.line);
     let last = complaints.iter().find(|one| Some(one.line) == last);
     troubles.extend(end(finder, calls, exit, last).map(|trouble| match exit {
@@ -52,7 +52,7 @@ pub(super) fn list(
     troubles
 }
 
-/// What arguments the script asks for and was not given, where a call failed that may want them.
+/// The arguments that the script uses and was not given, where a call failed that may need them.
 pub(super) fn missing_arguments(finder: &Finder, troubles: &[Trouble]) -> Option<String> {
     if troubles.iter().all(|trouble| trouble.idle) {
         return None;
@@ -102,7 +102,7 @@ fn in_its_words(mut trouble: Trouble, stdout: &[u8], stderr: &[u8]) -> Trouble {
     trouble
 }
 
-/// The line by which a script says how it wants to be called.
+/// The usage line of a script.
 pub fn usage(stdout: &[u8], stderr: &[u8]) -> Option<String> {
     [stderr, stdout].iter().find_map(|output| {
         let text = String::from_utf8_lossy(output);
@@ -143,10 +143,10 @@ fn short(line: &str) -> String {
     }
 }
 
-/// A call's complaint: the tool's first line says what, our own line after it what to do; a usage text
-/// between them is for the script's reader, not for this place.
+/// The message for a failed call: the tool's first line has the reason, our own line after it the remedy; a
+/// usage text between them is for the script's reader, not for this place.
 fn failed(call: &Recorded) -> Trouble {
-    // The tool's name stands before the reason already.
+    // The tool's name is before the reason already.
     let prefix = format!("{}: ", call.call.tool);
     let mut lines = tidegate_shims::refusal_lines(&call.stderr);
     let reason = match lines.next() {
@@ -268,7 +268,7 @@ fn end(
     Some(Trouble { who, place, reason, remedy: Some(remedy + &condition), idle: false })
 }
 
-/// Was a call refused because tidegate lacks what it asks for? Then the tool might have carried it out.
+/// Whether a call was refused because tidegate lacks a feature. Then the tool might have carried it out.
 fn lacks(call: &Recorded) -> bool {
     let line = tidegate_shims::refusal_lines(&call.stderr).next();
     line.is_some_and(|line| line.contains("tidegate: ") && line.contains("not supported in this version"))

@@ -1,5 +1,4 @@
-//! What a tool's shim and the parent say to each other over the socket: length-prefixed fields,
-//! little-endian.
+//! The protocol between a tool's shim and the parent over the socket: length-prefixed fields, little-endian.
 //!
 //! A request is the magic word, a byte of flags, then tool, working directory, the caller's words, the
 //! arguments and standard input (or why it could not be read), and files with their content; a reply is a
@@ -30,7 +29,7 @@ pub(super) struct Request {
     pub(super) issuer: Vec<String>,
     /// The caller threw its errors away (`2>/dev/null`): it expects that this may fail.
     pub(super) silenced: bool,
-    /// Files that tell something, each a path and its content.
+    /// Files that scripts write to, each a path and its content.
     pub(super) files: Vec<(String, String)>,
     /// The shim had to refuse: the input it should pass on could not be read.
     pub(super) refused: Option<String>,

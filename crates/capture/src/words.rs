@@ -1,4 +1,4 @@
-//! A script's text as commands and words, roughly: enough to find who said what, not to run anything.
+//! A script's text as commands and words, roughly: enough to find the origin of a call, not to run anything.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -38,7 +38,7 @@ impl Word {
         is_name(name).then_some(name)
     }
 
-    /// All variables that it asks for; in arithmetic whatever may be one.
+    /// All variables that it uses; in arithmetic whatever may be one.
     pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
         let arithmetic = self.raw.contains("((");
         let names = self.raw.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
@@ -51,7 +51,7 @@ impl Word {
 }
 
 impl Word {
-    /// The numbers of the arguments that it asks for without a default: `$1`, `${2}mbit`, not `${3:-10mbit}`.
+    /// The numbers of the arguments that it uses without a default: `$1`, `${2}mbit`, not `${3:-10mbit}`.
     pub(super) fn arguments(&self) -> impl Iterator<Item = usize> {
         self.raw.split('$').skip(1).filter_map(|rest| {
             let braced = rest.strip_prefix('{');
@@ -71,11 +71,11 @@ pub(super) struct Command {
     pub(super) words: Vec<Word>,
     /// Stands in a loop or a function, so it may run more than once.
     pub(super) repeats: bool,
-    /// The function whose body it stands in.
+    /// The function whose body contains it.
     pub(super) function: Option<Rc<str>>,
 }
 
-/// Words that may stand before a command's name.
+/// Words that may precede a command's name.
 const BEFORE: [&str; 11] = ["if", "then", "else", "elif", "while", "until", "do", "!", "{", "time", "exec"];
 
 impl Command {
@@ -108,13 +108,13 @@ impl Command {
         is_name(&here.raw[..length]).then_some(&here.raw[..length])
     }
 
-    /// May a word stand before a command's name?
+    /// Whether a word may precede a command's name.
     pub(super) fn leads(word: &Word) -> bool {
         BEFORE.contains(&word.text.as_str())
             || word.raw.split_once('=').is_some_and(|(name, _)| is_name(name))
     }
 
-    /// The word that stands for all arguments of the script or function: `"$@"`, `$*`.
+    /// The word for all arguments of the script or function: `"$@"`, `$*`.
     pub(super) fn passes_on(&self) -> Option<usize> {
         self.words
             .iter()
@@ -143,7 +143,7 @@ pub(super) fn commands(text: &str) -> Vec<Command> {
 /// Shells that are given a command by `-c`.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ash", "busybox"];
 
-/// The commands that `eval` and `sh -c` make of their words, each word where the whole stands.
+/// The commands that `eval` and `sh -c` make of their words, each word at the place of the whole.
 fn read_anew(command: &Command) -> Vec<Command> {
     let of = |at: usize| command.words.get(at).map_or("", |word| word.text.as_str());
     let first = command.words.iter().position(|word| !BEFORE.contains(&word.text.as_str())).unwrap_or(0);
@@ -251,7 +251,7 @@ pub(super) fn resolve(raw: &str, variables: &BTreeMap<String, Vec<String>>) -> V
     match (variables.get(name), default) {
         (Some(values), _) => values.clone(),
         (None, Some(default)) if !default.contains('$') => vec![default.to_owned()],
-        // `$(which tc)` and the like: the last word tells; arguments that follow stay.
+        // `$(which tc)` and the like: the last word counts; arguments that follow stay.
         _ => rest
             .strip_prefix('(')
             .and_then(|inner| inner.split_once(')'))
@@ -268,7 +268,7 @@ fn is_several_words(text: &str) -> bool {
 }
 
 /// Of several words in one (`tc filter add dev $IF parent 1:`), those whose values are known, up to the first
-/// that is not: enough to say which tool is called. What is one word is not known by a part of it.
+/// that is not: enough to identify the tool. A single word is not known by a part of it.
 fn first_words(text: &str, variables: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     if !is_several_words(text) {
         return Vec::new();
@@ -279,7 +279,7 @@ fn first_words(text: &str, variables: &BTreeMap<String, Vec<String>>) -> Vec<Str
     };
     let mut known = String::new();
     for word in text.split(' ').map_while(value) {
-        // A script may say `$A` a million times.
+        // A script may use `$A` a million times.
         if known.len() + word.len() > MAX_VALUE {
             break;
         }
@@ -538,7 +538,7 @@ impl Reader {
     }
 
     fn keyword(&mut self, raw: &str) {
-        // Only where a command may begin; `do` may also stand behind a `;`.
+        // Only where a command may begin; `do` may also follow a `;`.
         if !self.words.is_empty() {
             return;
         }

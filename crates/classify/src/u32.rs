@@ -25,7 +25,7 @@ const DEEPEST: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     all: Vec<Table>,
-    /// The number last given to one, also of one that is gone.
+    /// The number last given to one, also of one that is gone (recorded: answers/u32-table-numbers-go-on).
     last: u32,
 }
 

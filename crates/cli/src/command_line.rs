@@ -174,7 +174,7 @@ pub fn parse(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Re
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut parser))
 }
 
-/// What `--color` says.
+/// The value of `--color`.
 fn color(words: &[OsString]) -> ColorChoice {
     let words = words.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--");
     let words: Vec<_> = words.collect();
@@ -186,7 +186,7 @@ fn color(words: &[OsString]) -> ColorChoice {
     value.and_then(|value| ColorChoice::from_str(&value, false).ok()).unwrap_or_default()
 }
 
-/// Does what a command line asks.
+/// Carries out a command line.
 pub fn carry_out(cli: Cli) -> ExitCode {
     if cli.quiet {
         output::set_quiet();

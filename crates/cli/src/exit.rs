@@ -55,7 +55,7 @@ impl CliExit {
         }
     }
 
-    /// The same, with what helps where a permission is missing.
+    /// The code for an error about a device, with the remedy where a permission is missing.
     pub(crate) fn of_device(error: &anyhow::Error) -> CliExit {
         let exit = CliExit::of_system(error);
         if exit == CliExit::NotPermitted {

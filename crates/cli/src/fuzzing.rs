@@ -30,7 +30,7 @@ pub fn recognised(bytes: &[u8]) {
     }
 }
 
-/// A scenario.
+/// Parses a scenario.
 pub fn scenario(text: &str) {
     let path = Path::new("/nonexistent/scenario.toml");
     if let Err(wrong) = tidegate_scenario::parse(path, text, &ScenarioFiles::default()) {

@@ -1,6 +1,6 @@
 //! `tidegate import`: whatever holds a policy, or the machine itself, as commands.
 //!
-//! The machine is asked by its own `tc`, whose listings any user may read; netfilter's rules only root may.
+//! The machine's own `tc` is called, whose listings any user may read; netfilter's rules only root may.
 
 use crate::exit::CliExit;
 use crate::run::text;

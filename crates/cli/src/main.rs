@@ -46,7 +46,7 @@ fn parsed() -> Result<Cli, ExitCode> {
         // has them.
         let shown = error.render().to_string();
         if std::env::args_os().all(|word| word.to_string_lossy().chars().all(tidegate_text::is_visible)) {
-            // Of standard error no one asks whether it takes everything.
+            // Whether standard error takes everything is not checked.
             match error.print() {
                 Err(full) if !error.use_stderr() => output::failed(full),
                 _ => {}
@@ -58,7 +58,7 @@ fn parsed() -> Result<Cli, ExitCode> {
     })
 }
 
-/// What is said of a negative value, which clap takes for an unknown option (`--rtt -1ms`).
+/// The message for a negative value, which clap takes for an unknown option (`--rtt -1ms`).
 fn negative(error: &clap::Error) -> Option<String> {
     if error.kind() != clap::error::ErrorKind::UnknownArgument {
         return None;

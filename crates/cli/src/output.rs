@@ -28,7 +28,7 @@ use tidegate_sys::output_file::OutputFile;
 enum Failure {
     /// The first error of standard output, of which no one has heard yet.
     Unsaid(io::Error),
-    /// The command says it.
+    /// The command reports it itself.
     Said,
 }
 
@@ -47,15 +47,15 @@ pub fn set_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// What `--color` says: whether results have colours.
+/// The value of `--color`: whether results have colours.
 static COLOR: Mutex<clap::ColorChoice> = Mutex::new(clap::ColorChoice::Auto);
 
-/// Results have colours as `--color` says from now on.
+/// Sets whether results have colours, by `--color`.
 pub fn set_color(choice: clap::ColorChoice) {
     *COLOR.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = choice;
 }
 
-/// Whether standard output takes colours: as `--color` says, else on a terminal without `NO_COLOR`.
+/// Whether standard output takes colours: by `--color`, else on a terminal without `NO_COLOR`.
 pub(crate) fn has_color() -> bool {
     let requested = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     match *COLOR.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) {
@@ -65,7 +65,7 @@ pub(crate) fn has_color() -> bool {
     }
 }
 
-/// Whether progress is hidden, as `--quiet` asks.
+/// Whether `--quiet` hides progress.
 pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
@@ -143,7 +143,7 @@ pub fn show(words: Arguments<'_>) {
 /// `eprint!`.
 pub fn note(words: Arguments<'_>) {
     let shown = String::from(tidegate_text::lines(&words.to_string()));
-    // There is nowhere left to say that standard error takes nothing.
+    // There is nowhere left to report that standard error fails.
     let _ = io::stderr().lock().write_all(shown.as_bytes());
 }
 
@@ -164,7 +164,7 @@ fn raw(bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints text as [`text`] does, for those who end when no one reads on, and say themselves what went wrong.
+/// Prints text as [`text`] does, for commands that end when the reader is gone, and report errors themselves.
 ///
 /// # Errors
 /// See [`raw`].
@@ -172,7 +172,7 @@ pub(crate) fn next(text: &str) -> io::Result<()> {
     drawn(visible(text).as_bytes())
 }
 
-/// Prints bytes as they are, for those who end when no one reads on, and say themselves what went wrong.
+/// Prints bytes as they are, for commands that end when the reader is gone, and report errors themselves.
 ///
 /// # Errors
 /// See [`raw`].
@@ -183,7 +183,7 @@ pub(crate) fn drawn(bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Draws on the terminal, with the program's own control sequences; whatever is foreign in it went through
+/// Draws on the terminal, with the program's own control sequences; all foreign text in it went through
 /// `tidegate_text`.
 pub(crate) fn draw(drawing: &str) {
     let mut out = io::stderr().lock();
@@ -276,8 +276,8 @@ fn refuse_replacing(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A file of results that is being written: see [`OutputFile`]. Its writer says what went wrong; the exit
-/// code is [`CliExit::NotWritten`].
+/// A file of results that is being written: see [`OutputFile`]. Its writer reports errors; the exit code is
+/// [`CliExit::NotWritten`].
 #[derive(Debug)]
 pub(crate) struct ResultFile {
     file: OutputFile,
@@ -361,12 +361,12 @@ fn document(content: &[u8]) {
     }
 }
 
-/// Notes that standard output did not take something, which [`finish`] says.
+/// Notes that a write to standard output failed, which [`finish`] reports.
 pub fn failed(error: io::Error) {
     note_first(error.kind(), || Failure::Unsaid(error));
 }
 
-/// Notes that something was not written, of which the command itself says why.
+/// Notes that something was not written, which the command itself reports.
 fn note_failure(error: &io::Error) {
     note_first(error.kind(), || Failure::Said);
 }

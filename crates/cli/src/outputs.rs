@@ -48,8 +48,8 @@ impl Form {
         }
     }
 
-    /// The one of these forms that a name asks for: of standard output, a device or a pipe, which have no
-    /// extension, the first. (A directory is refused where it is written.)
+    /// The one of these forms that a file name chooses: for standard output, a device or a pipe, which have
+    /// no extension, the first. (A directory is refused where it is written.)
     pub(crate) fn of(path: &Path, forms: &[Form]) -> Option<Form> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let fits = |extension: &&str| name.strip_suffix(*extension).is_some_and(|stem| stem.ends_with('.'));
@@ -65,7 +65,7 @@ fn is_special(path: &Path) -> bool {
         || path.metadata().is_ok_and(|metadata| !metadata.is_file())
 }
 
-/// A file for a result, and the form that its name asks for.
+/// A file for a result, and the form that its name chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportFile {
     /// Where it is written.
@@ -83,7 +83,7 @@ pub(crate) fn output_file(forms: &'static [Form]) -> impl TypedValueParser<Value
     })
 }
 
-/// What is said of any other name.
+/// The error for any other name.
 pub(crate) fn unknown(forms: &[Form]) -> String {
     let all: Vec<String> =
         forms.iter().flat_map(|form| form.extensions()).map(|extension| format!(".{extension}")).collect();

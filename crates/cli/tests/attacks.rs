@@ -1,7 +1,7 @@
 //! Hostile scripts, each beside canaries that nothing inside a sandbox may change: the terminal, processes,
 //! keys, descriptors, sockets, pipes, files, the metadata of devices and of tidegate itself. As root, as root
-//! where user namespaces are forbidden, and as an ordinary user. What each script tries stands in its first
-//! line (`tests/data/attacks`).
+//! where user namespaces are forbidden, and as an ordinary user. What each script tries is in its first line
+//! (`tests/data/attacks`).
 
 mod common;
 
@@ -190,7 +190,7 @@ fn the_harness_notices_harm() {
     }
     let _alone = CANARIES.write().unwrap_or_else(PoisonError::into_inner);
     let ground = Ground::new("harness");
-    // A stand-in that runs the script as it is.
+    // A replacement that runs the script as it is.
     fs::remove_file(ground.0.join("tidegate")).expect("it is ours");
     let stand_in = "#!/bin/sh\nshift\nexec sh \"$@\"\n";
     fs::write(ground.0.join("tidegate"), stand_in).expect("a file");
@@ -204,7 +204,7 @@ fn the_harness_notices_harm() {
     }
 }
 
-/// A recording comes from anybody: its commands run in the sandbox too, those of its schedule included.
+/// A recording may come from a stranger: its commands run in the sandbox too, those of its schedule included.
 #[test]
 fn a_recordings_commands_run_in_the_sandbox() {
     if skip() {

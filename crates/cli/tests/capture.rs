@@ -1,4 +1,4 @@
-//! Capturing scripts, end to end: needs namespaces, and says so where there are none.
+//! Capturing scripts, end to end: needs namespaces, and is skipped with a message where there are none.
 
 mod common;
 
@@ -286,7 +286,7 @@ fn killing_tidegate_kills_the_script() {
     let mark = format!("{}", 60_000 + std::process::id());
     let script = place.file("x.sh", format!("echo ready\nsleep {mark}\n"));
     let mut child = Command::new(TIDEGATE).arg("run").arg(&script).stdout(Stdio::piped()).spawn().unwrap();
-    // The script's first word tells that it runs.
+    // The script's first word shows that it runs.
     let mut stdout = child.stdout.take().unwrap();
     let mut ready = [0; 6];
     std::io::Read::read_exact(&mut stdout, &mut ready).unwrap();
@@ -395,7 +395,7 @@ fn pipes_of_the_host_cannot_be_written_where_its_directories_are_merely_read_onl
     if skip() {
         return;
     }
-    // landlock_create_ruleset(2) says which version the kernel has.
+    // landlock_create_ruleset(2) returns the version that the kernel has.
     let landlock = Command::new("perl").args(["-e", "exit(syscall(444, 0, 0, 1) < 1)"]).status();
     if !landlock.is_ok_and(|status| status.success()) {
         eprintln!("SKIPPED: this kernel has no landlock, or there is no perl to ask it");

@@ -1,6 +1,6 @@
-//! Killed at any message, `tidegate apply`, `revert` and `down` lead back to what was there before (or, going
-//! back, to their end): the table of `docs/live.md`. strace sends the signal, before the message is sent that
-//! it was told the number of.
+//! Killed at any message, `tidegate apply`, `revert` and `down` restore the previous state (or, in a revert,
+//! finish it): the table of `docs/live.md`. strace sends the signal, before the message of the given number
+//! is sent.
 //!
 //! CI tries a sample; `TIDEGATE_EVERY_MESSAGE=KILL,HUP,INT,TERM cargo test -p tidegate --test crash --
 //! --nocapture` tries every message with each of these signals, and prints the table.
@@ -27,7 +27,7 @@ const MOST: usize = 2000;
 const STRIDE: usize = 41;
 const SIGNALS: [&str; 4] = ["KILL", "HUP", "INT", "TERM"];
 
-/// What was there before anybody applied anything.
+/// The configuration before anything was applied.
 const MODEM: &str = "tc qdisc add dev eth0 root handle 7: htb default 1
 tc class add dev eth0 parent 7: classid 7:1 htb rate 1mbit
 tc class add dev eth0 parent 7: classid 7:2 htb rate 2mbit
@@ -137,7 +137,7 @@ impl Computer {
         (self.installed("eth0"), self.installed("ifb0"), self.tables())
     }
 
-    /// The states that are kept, each without what changes by itself.
+    /// The stored states, each without what changes on its own.
     fn states(&self) -> Vec<Value> {
         let mut all = Vec::new();
         for net in std::fs::read_dir(self.files.0.join("run")).into_iter().flatten().flatten() {
@@ -172,8 +172,8 @@ fn tries(computer: &Computer, words: &[&str], call: &str, undo: impl Fn()) {
                 ended = true;
                 break;
             }
-            // Once the last state is written, the policy is applied, whoever dies; no message is sent
-            // afterwards.
+            // Once the last state is written, the policy is applied, whichever process dies; no message is
+            // sent afterwards.
             if call != "sendto"
                 && computer.tidegate(&["status"]).status.code() == Some(0)
                 && computer.states() != states
@@ -276,7 +276,7 @@ fn a_revert_that_dies_at_any_message_goes_on() {
     }
 }
 
-/// Without a guardian either, the state says what was begun, and the commands put it in order.
+/// Without a guardian too, the state records what was begun, and the commands finish or undo it.
 #[test]
 fn what_nobody_watches_over_is_put_in_order_by_the_next_command() {
     let Some(computer) = Computer::new("crash-alone") else { return };
@@ -358,7 +358,7 @@ fn state_of(pid: u32) -> Option<char> {
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
-/// What the daemon of the wire says, in the parts that a change of its policy changes.
+/// The status of the wire's daemon, in the parts that a change of its policy changes.
 fn runs(wire: &Wire) -> Option<Value> {
     let document = wire.ask(WIRE, &json!({"ask": "tc", "words": ["class", "show", "dev", WIRE]}))?;
     Some(document["stdout"].clone())
@@ -409,7 +409,7 @@ fn an_apply_to_user_space_that_dies_leads_back() {
                     assert_eq!(runs(&wire), before);
                     break;
                 }
-                // Once the last state is written, the policy is applied, whoever dies.
+                // Once the last state is written, the policy is applied, whichever process dies.
                 let status = wire.tidegate(&["status", "--json"]);
                 let document: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
                 if status.status.code() == Some(0) && document[0]["policy"] == json!([policy]) {

@@ -368,7 +368,7 @@ fn a_followed_device_that_is_taken_down_stays_down() {
     assert_eq!((daemon(WIRE), daemon("wire1")), (None, other));
     let heard = std::fs::read_to_string(wire.room.join("said")).expect("it says something");
     assert!(heard.contains(&format!("{WIRE} was taken down by `tidegate down`")), "{heard}");
-    // Another device of this name is no concern of what was said of the old one.
+    // Another device of this name has nothing to do with messages about the old one.
     wire.unplug(WIRE);
     let marker = || {
         let rooms = std::fs::read_dir(&wire.room).expect("a directory").flatten();
@@ -501,8 +501,8 @@ fn a_container_is_reached_by_a_pair_of_devices_of_ours() {
     assert!(wire.links().iter().all(|link| link != "edge0"));
 }
 
-/// What `status` says: the code of the first policy's condition (its exit code, if there is none), and that
-/// policy.
+/// The output of `status`: the code of the first policy's condition (its exit code, if there is none), and
+/// that policy.
 fn health(wire: &Wire) -> (Option<i32>, Value) {
     let output = wire.tidegate(&["status", "--json"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
@@ -655,7 +655,7 @@ fn another_door_is_refused_and_not_passed_over() {
         stderr.contains("the daemon takes packets by capture and cannot change to nfqueue while it runs"),
         "{stderr}"
     );
-    // What it says to do, does it.
+    // Its advice works.
     let again = format!("tidegate apply --backend user --packet-io nfqueue {policy}");
     assert!(stderr.contains(&format!("`tidegate down wire0`, then `{again}`")), "{stderr}");
     assert_eq!((health(&wire).0, health(&wire).1["packet_io"].clone()), (Some(0), json!("capture")));
@@ -680,7 +680,7 @@ fn another_door_is_refused_and_not_passed_over() {
     nothing_is_left(&wire);
 }
 
-/// What the kernel shaped by is left where it is, and that packets do not meet it is said.
+/// The kernel's own shaper is left as it is, and reported as bypassed.
 #[test]
 fn a_standing_shaper_that_is_bypassed_is_said() {
     let Some(wire) = Wire::lay("standing") else { return };
@@ -792,7 +792,7 @@ fn attacker() {
     let mut open = 0;
     for stream in &streams {
         stream.set_nonblocking(true).expect("ours");
-        // One that has no place has been told so, and closed.
+        // A client without a place gets a message, and is closed.
         std::thread::sleep(Duration::from_millis(1));
         open += usize::from(matches!((&*stream).read(&mut [0; 1]), Err(error)
                 if error.kind() == std::io::ErrorKind::WouldBlock));
@@ -827,8 +827,8 @@ fn attacker() {
     drop((streams, again));
 }
 
-/// An ordinary user takes all connections and says lines of 16 MiB; root's `status` answers before, meanwhile
-/// and afterwards, and the daemon does not grow.
+/// An ordinary user takes all connections and sends lines of 16 MiB; root's `status` is answered before,
+/// meanwhile and afterwards, and the daemon does not grow.
 #[test]
 fn strangers_take_neither_the_places_nor_the_memory() {
     use std::io::{BufRead, BufReader};

@@ -1,5 +1,5 @@
 //! `tidegate doctor` on computers that are set up wrong, in network namespaces that the test makes. They need
-//! root and a kernel with veth and HTB; elsewhere they are left out, and say so.
+//! root and a kernel with veth and HTB; elsewhere they are skipped with a message.
 
 mod common;
 
@@ -86,9 +86,9 @@ impl Bench {
         output.status.success()
     }
 
-    /// Sends datagrams at a rate of frames' bits while the doctor looks, and gives what he says.
+    /// Sends datagrams at a rate of frames' bits while the doctor measures, and returns its output.
     fn looked_at_under(&self, bits_per_second: u64) -> Value {
-        // Someone listens, so that no one says otherwise.
+        // A program listens, so that no ICMP error comes back.
         let _sink = self
             .far
             .go(|| UdpSocket::bind(SocketAddr::new(FAR, 9000)))
@@ -193,7 +193,7 @@ fn what_is_not_shaped_and_what_cannot_be_looked_at() {
     }
 }
 
-/// A device, its own address, and whom it reaches directly (no one named: everyone).
+/// A device, its own address, and the addresses that it reaches directly (none named: all).
 type Wired = (&'static str, [u8; 4], &'static [[u8; 4]]);
 
 /// Four computers in a row, with their devices.
@@ -233,7 +233,7 @@ fn row() -> std::io::Result<Vec<NamespaceThread>> {
                 let index = links.index(name)?;
                 links.address(name, own)?;
                 links.up(index)?;
-                // Whoever is asked for someone behind him says that it is he, at once.
+                // The proxy answers ARP for a host behind it with its own address, at once.
                 namespace_thread::set(&format!("net/ipv4/conf/{name}/proxy_arp"), "1")?;
                 namespace_thread::set(&format!("net/ipv4/neigh/{name}/proxy_delay"), "0")?;
                 if others.is_empty() {

@@ -1,4 +1,4 @@
-//! `tidegate overhead` and `tidegate calibrate`: what is right on which line stands in docs/measure-grid.md,
+//! `tidegate overhead` and `tidegate calibrate`: the right result for each line is in docs/measure-grid.md,
 //! exactly and in virtual time; here real hosts measure through a simulated link by the real clock, so bounds
 //! are wide.
 

@@ -78,8 +78,7 @@ fn in_words_of_the_command_line() {
     for words in cases {
         let output = tidegate(&place.0, words);
         let text = harmless(words, &output);
-        // `status` of a device on which nothing stands is no error; all others fail, and say what they were
-        // asked for.
+        // `status` of a device without a policy is no error; all others fail, and name what is missing.
         assert!(words[0] == "status" || !output.status.success(), "{words:?}: {text}");
         // Of an unknown command clap itself leaves sequences out.
         let names_it =
@@ -202,7 +201,7 @@ fn in_lists_tests_scenarios_and_results() {
     assert!(silent.len() <= 4, "the canary does not get through: {silent:#?}");
     let result = fs::read_to_string(place.0.join("result.json"));
     let result = result.unwrap_or_else(|error| panic!("the scenario is carried out: {error}: {shown:#?}"));
-    // A result may have been written by anybody, with any title.
+    // A result may come from a stranger, with any title.
     place.file("theirs.json", result.replace("load ", &format!("load {toml}")));
     let words = ["compare", "theirs.json", "theirs.json"];
     let output = tidegate(&place.0, &words);

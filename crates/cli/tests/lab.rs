@@ -118,7 +118,7 @@ fn real_hosts_see_what_the_policy_does() {
 }
 
 /// The machine with the policy is the kernel of this computer: its own HTB keeps the modem's buffer empty,
-/// and what it counted is told.
+/// and its counters are reported.
 #[test]
 fn the_kernel_itself_is_the_router() {
     if skip() {
@@ -288,7 +288,7 @@ fn nothing_is_left_after_kill_9() {
     assert_eq!(reader.read_line(&mut line).expect("the end"), 0);
 }
 
-/// Ctrl-C: what was done by then is told.
+/// Ctrl-C: the results so far are printed.
 #[test]
 fn an_interrupted_lab_tells_what_it_has() {
     if skip() {
@@ -304,7 +304,7 @@ fn an_interrupted_lab_tells_what_it_has() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    // What takes long is told before it begins.
+    // A long run is announced before it begins.
     let mut output = String::new();
     BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut output).expect("a line");
     assert!(output.contains("Ctrl-C"), "{output}");
@@ -345,8 +345,8 @@ fn what_cannot_be_real_is_refused_with_the_way_out() {
     assert!(Path::new("/etc/hosts").exists());
 }
 
-/// A user's own programs: what they say is in the result, also of those that fail or hang, and the rest of
-/// the run is not lost by that.
+/// A user's own programs: their output is in the result, also of those that fail or hang, and the rest of the
+/// run is not lost.
 #[test]
 fn a_hosts_own_programs_are_started_heard_and_ended() {
     if skip() {
@@ -389,7 +389,7 @@ start = "500ms"
     assert!(stderr(&sim).contains("simulated hosts run no programs"), "{}", stderr(&sim));
 }
 
-/// Who may not go before others is told what to do about it; nothing is half done.
+/// A user without the permission for real-time scheduling gets the remedy; nothing is half done.
 #[test]
 fn a_processor_that_is_not_there_is_told() {
     if skip() {

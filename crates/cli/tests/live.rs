@@ -188,7 +188,7 @@ fn what_is_not_confirmed_goes_by_itself() {
     assert!(output.contains("it is undone in 60 s unless you say: tidegate confirm eth0"), "{output}");
     assert_eq!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"]["seconds"], 60);
     assert_eq!(status(&computer).1["undone"], Value::Null, "until the next apply");
-    // sudo takes the variable away: then that of a process above counts. Set and empty, it says that this is
+    // sudo removes the variable: then that of a parent process counts. Set and empty, it means that this is
     // no SSH session.
     let above = |command: &str| {
         let script = format!("env {command} {} apply {home} --backend kernel; exit $?", common::TIDEGATE);
@@ -278,8 +278,8 @@ fn others_keep_their_rules_and_their_devices() {
     assert_eq!((computer.tables(), computer.installed("eth1")), (vec!["somebody".to_owned()], theirs));
 }
 
-/// What could not be brought back is not taken away unless that is said. (No tc makes a table of sizes like
-/// this one.)
+/// What cannot be restored is not removed unless that is reported. (No tc makes a table of sizes like this
+/// one.)
 #[test]
 fn what_cannot_be_brought_back_is_said_before() {
     let Some(computer) = Computer::new("doubt") else { return };
@@ -369,7 +369,7 @@ fn mistakes_are_told_and_nothing_is_touched() {
     assert_eq!(computer.installed("eth0"), before);
 }
 
-/// What `status` says: the code of the worst condition, and the first policy. Its exit code follows from
+/// The output of `status`: the code of the worst condition, and the first policy. Its exit code follows from
 /// that.
 fn status(computer: &Computer) -> (Option<i32>, Value) {
     let output = computer.tidegate(&["status", "--json"]);
@@ -529,7 +529,7 @@ fn one_guardian_waits_for_a_confirmation() {
     done(&computer.tidegate(&["down"]));
 }
 
-/// What cannot be brought back is said, with a code, and is tried again.
+/// What cannot be restored is reported, with a code, and is tried again.
 #[test]
 fn a_down_that_fails_says_so() {
     let Some(computer) = Computer::new("fails") else { return };
@@ -542,7 +542,7 @@ fn a_down_that_fails_says_so() {
     let made = serde_json::json!({"dev": "lo", "told": null});
     wrong["original"]["devices"].as_array_mut().expect("a list").push(made);
     std::fs::write(&path, wrong.to_string()).expect("a file");
-    // What a guardian of an earlier job said is not this one's error.
+    // A message of an earlier job's guardian is not this one's error.
     std::fs::write(path.with_extension("guard"), "2026-01-01 00:00:00 UTC guardian 1: an old failure\n")
         .expect("a file");
     let output = refused(&computer.tidegate(&["down"]));
@@ -555,7 +555,7 @@ fn a_down_that_fails_says_so() {
         let log = std::fs::read_to_string(path.with_extension("guard")).unwrap_or_default();
         log.lines().filter(|line| line.contains("trying again in")).count() > 1
     });
-    // A job that has not failed has no error, whatever others said before it.
+    // A job that has not failed has no error, whatever earlier jobs reported.
     let lock = path.with_file_name(":work.lock");
     let alone = std::iter::repeat_with(|| alone_in(&lock)).flatten().next();
     let edit = |does: &dyn Fn(&mut Value)| {
@@ -587,12 +587,12 @@ fn a_policy_without_ingress_leaves_somebody_elses_alone() {
     let now = computer.installed("eth0").expect("it is there");
     assert_eq!((now.filters.len(), now.qdiscs.len()), (before.filters.len(), 2), "{now:#?}");
     assert_eq!(status(&computer).0, Some(0));
-    // Someone else's, so that it goes is not ours to tell.
+    // It is not tidegate's, so its removal is not reported.
     computer.tc("tc qdisc del dev eth0 ingress");
     assert_eq!(status(&computer).0, Some(0));
     computer.tc("tc qdisc add dev eth0 handle ffff: ingress\ntc filter add dev eth0 parent ffff: protocol \
     ip prio 3 u32 match ip dport 9 0xffff flowid 1:9");
-    // A policy that says something about it takes it, and one after it that does not brings it back.
+    // A policy with rules for it takes it over, and a later one without such rules restores it.
     let both = computer.policy(
         "both.batch",
         "qdisc add dev eth0 root handle 1: pfifo limit 7\nqdisc add dev eth0 handle ffff: ingress\n",

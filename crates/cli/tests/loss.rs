@@ -1,4 +1,4 @@
-//! `tidegate loss`: over a line that loses by a pattern, and from captures.
+//! `tidegate loss`: over a line that drops by a pattern, and from captures.
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! `tidegate ping`: against echo servers of known behaviour, and in network namespaces that the test makes
-//! (which need root; elsewhere those are left out, and say so).
+//! (which need root; elsewhere those are skipped with a message).
 
 mod common;
 
@@ -52,7 +52,7 @@ fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
 }
 
-/// A UDP echo server that drops every fourth request, and says every third answer twice.
+/// A UDP echo server that drops every fourth request, and sends every third reply twice.
 struct Echo {
     port: u16,
     stop: Arc<AtomicBool>,
@@ -259,7 +259,7 @@ fn ctrl_c_gives_what_there_is() {
     let mut command =
         command(&["127.0.0.1", &format!("--udp={}", echo.port), "-i", ".01", "-c", "100000", "--json"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it is started");
-    // It listens to Ctrl-C before it shows anything; its first requests tell that it goes on.
+    // It handles Ctrl-C before it shows anything; its first requests show that it runs.
     let began = Instant::now();
     while !is_noticing(child.id()) && began.elapsed() < LIMIT {
         std::thread::yield_now();
@@ -272,7 +272,7 @@ fn ctrl_c_gives_what_there_is() {
     assert!(document(&output)["partial"].as_str().is_some_and(|why| why.starts_with("stopped after")));
 }
 
-/// Does a process handle Ctrl-C by itself?
+/// Whether a process handles Ctrl-C itself.
 fn is_noticing(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
@@ -316,8 +316,8 @@ fn way() -> Option<Way> {
         }
         router.go(|| {
             namespace_thread::set("net/ipv4/ip_forward", "1")?;
-            // Who is not beside the router on a link asks for an address there, too, and hears at once that
-            // it is the router's.
+            // A host that is not beside the router on a link resolves an address there, too, and gets the
+            // router's at once.
             ["r0", "r1"].iter().try_for_each(|dev| {
                 namespace_thread::set(&format!("net/ipv4/conf/{dev}/proxy_arp"), "1")?;
                 namespace_thread::set(&format!("net/ipv4/neigh/{dev}/proxy_delay"), "0")
@@ -342,7 +342,7 @@ fn those_on_the_way_are_found_and_asked() {
         .collect();
     let (router, far) = (Value::from(ROUTER.to_string()), Value::from(FAR.to_string()));
     assert_eq!(rows, [(&"hop 1".into(), &router, &0.into()), (&far, &far, &0.into())]);
-    // A router that answers no echo requests is asked through the hop limit, once a second.
+    // A router that answers no echo requests is probed through the hop limit, once a second.
     way.router
         .go(|| namespace_thread::set("net/ipv4/icmp_echo_ignore_all", "1"))
         .expect("it is there")

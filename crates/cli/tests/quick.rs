@@ -30,8 +30,7 @@ fn within(what: &str, found: &Value, low: f64, high: f64) {
     assert!((low..=high).contains(&found), "{what}: {found}, not {low} to {high}");
 }
 
-/// No one helps at the far end: pings show where the queue stands, how long it is, and what the way up
-/// carries.
+/// Without a helper at the far end, pings show where the queue is, how long it is, and the upload rate.
 #[test]
 fn a_bloated_line_is_found_with_pings_alone() {
     if skip() {
@@ -128,7 +127,7 @@ fn a_policy_is_held_against_none_in_turns() {
     let predicted = verified["predicted"].as_array().and_then(|all| all.first()).expect("a prediction");
     within("with it, predicted", &predicted["with"], 0.02, 0.08);
     assert!(of("upload.rate")["difference"].as_f64() < Some(0.0), "shaping has a price");
-    // Nothing of tidegate's stands any more.
+    // Nothing of tidegate's is installed any more.
     let left = documents.next().and_then(Result::ok);
     assert!(left.is_none_or(|left| !left.to_string().contains("tbf")), "{stdout}");
 }

@@ -1,7 +1,7 @@
 //! Watching a daemon and the kernel at work: `top`, `metrics`, `tc`, `capture`, in network namespaces that
 //! the test makes.
 //!
-//! They need root and a kernel with veth, TUN and BPF; elsewhere they are left out, and say so.
+//! They need root and a kernel with veth, TUN and BPF; elsewhere they are skipped with a message.
 
 mod common;
 
@@ -97,7 +97,7 @@ impl Bench {
         self.wire.here.go(move || command.output()).expect("the place is there").expect("it is started")
     }
 
-    /// What it says; it must go well.
+    /// The output of a command that must succeed.
     fn text(&self, words: &[&str]) -> String {
         let output = self.say(words);
         assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -136,7 +136,7 @@ impl Bench {
         let thread = std::thread::spawn(move || {
             while on.load(Ordering::Relaxed) {
                 for _ in 0..2 {
-                    // A queue that is full may say so.
+                    // A full queue may be reported.
                     let _ = socket.send_to(&[0; 1000], SocketAddr::new(FAR, 9));
                 }
                 std::thread::sleep(Duration::from_millis(1));
@@ -304,7 +304,7 @@ fn packets_of_a_class_are_captured() {
     let lines: Vec<&str> =
         words.lines().filter_map(|line| line.split_once(' ')).map(|(_, output)| output).collect();
     assert_eq!(lines.len(), 3, "{words}");
-    // The kernel says a word of its own now and then.
+    // The kernel sends a packet of its own now and then.
     let ours = lines.iter().filter(|output| output.starts_with("1:20 20: 1042 B waited "));
     assert!(ours.count() >= 2, "{words}");
     let file = bench.run.0.join("class.pcapng");
@@ -321,7 +321,7 @@ fn packets_of_a_class_are_captured() {
             Next::Needs(more) => panic!("{more} octets more at {at}"),
         }
     }
-    // The kernel says a word of its own now and then.
+    // The kernel sends a packet of its own now and then.
     let ours = lengths.iter().filter(|length| **length == 1042).count();
     assert!(lengths.len() == 1000 && ours > 950, "{ours} of {}", lengths.len());
     let text = String::from_utf8_lossy(&bytes);
@@ -346,15 +346,15 @@ fn packets_of_a_class_are_captured() {
     assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
 }
 
-/// Waits that began before anybody asked are told to the first who asks, and so is what waits now, though
-/// nothing has left yet.
+/// Delays that began before the first request are in the first reply, and so is the present delay of the
+/// queue's head, though nothing has left yet.
 #[test]
 fn the_first_who_asks_is_told_the_longest_waits() {
     let Some(mut bench) = Bench::new("longest") else { return };
     if !bench.shapes() {
         return;
     }
-    // A packet of a kilobyte takes four seconds: the second one waits that long, and no one has asked.
+    // A packet of a kilobyte takes four seconds: the second one waits that long, before any request.
     let slow = bench.say(&[
         "tc", "class", "change", "dev", "v0", "parent", "1:1", "classid", "1:20", "htb", "rate", "2kbit",
         "ceil", "2kbit", "burst", "1100", "cburst", "1100",
@@ -371,7 +371,7 @@ fn the_first_who_asks_is_told_the_longest_waits() {
             serde_json::from_str(bench.text(words).lines().next().expect("a line")).expect("JSON");
         class(&line, "1:20").clone()
     };
-    // Nothing has left in this tenth of a second, and yet how long the head has waited is told.
+    // Nothing has left in this tenth of a second, and yet the delay of the queue's head is reported.
     let mut oldest = 0;
     while oldest < 1_000_000_000 {
         assert!(began.elapsed() < LIMIT, "nothing waits");

@@ -1,4 +1,4 @@
-//! Anyone who asks a running daemon something.
+//! Clients of a running daemon.
 
 use crate::error::{ErrorContext, Result};
 use crate::runtime::RuntimeDir;
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use tidegate_sys::unix;
 use tidegate_sys::until::Until;
 
-/// How long a daemon may take for an answer, unless the caller says otherwise.
+/// How long a daemon may take for a reply, by default.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a daemon may take to say how it is before it counts as not answering.
+/// How long a daemon may take to report its status before it counts as not answering.
 pub const ANSWER: Duration = Duration::from_secs(2);
 
 /// A conversation with the daemon of a device.
@@ -32,8 +32,8 @@ impl Client {
         Client::within(dev, PATIENCE)
     }
 
-    /// The same; the daemon may take so long for the call and the first answer together, and for each answer
-    /// after that.
+    /// As `open`, with a limit on the time for the connection and the first reply together, and for each
+    /// reply after that.
     ///
     /// # Errors
     /// As for [`Client::open`].
@@ -78,7 +78,7 @@ impl Client {
     /// The next line of an answer; `None`: it is over.
     ///
     /// # Errors
-    /// The daemon says nothing in time, no JSON, or why it refuses.
+    /// The daemon does not reply in time, or with no JSON, or refuses with a reason.
     pub fn next_line(&mut self) -> Result<Option<Value>> {
         let mut line = String::new();
         let result = self.stream.read_line(&mut line);

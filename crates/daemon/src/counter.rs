@@ -13,7 +13,7 @@ pub(crate) struct Counter {
     pub(crate) command_sender: CommandSender,
     /// What runs.
     pub(crate) wanted: Mutex<Wanted>,
-    /// Where the backend stands, or is to stand.
+    /// The attach points of the backend, present or future.
     pub(crate) places: Arc<Mutex<Vec<AttachPoint>>>,
     /// The kernel's part of it.
     pub(crate) marks: Marks,
@@ -21,7 +21,7 @@ pub(crate) struct Counter {
     pub(crate) packet_io: Arc<Mutex<&'static str>>,
     /// How it was requested.
     pub(crate) options: Mutex<DaemonOptions>,
-    /// The commands that it came of.
+    /// The commands that made it.
     pub(crate) commands: Mutex<Vec<Vec<String>>>,
     /// How often a daemon was started for this device since the machine was.
     pub(crate) starts: u64,

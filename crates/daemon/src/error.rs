@@ -37,12 +37,12 @@ pub enum ErrorKind {
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
-    /// `None`: what `source` says.
+    /// `None`: the message of `source`.
     message: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-/// What comes of something that may fail.
+/// The result of an operation that may fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
@@ -56,7 +56,7 @@ impl Error {
         Error { kind, message: None, source: Some(Box::new(source)) }
     }
 
-    /// The same failure, with what was being done before it in the chain of messages.
+    /// The same failure, with the operation before it in the chain of messages.
     #[must_use]
     pub fn context(self, message: impl Into<String>) -> Error {
         Error { kind: self.kind, message: Some(message.into()), source: Some(Box::new(self)) }
@@ -67,7 +67,7 @@ impl Error {
         self.kind
     }
 
-    /// What kind of failure the system call reported that this comes of; `None`: it comes of none.
+    /// The kind of the system call's error that caused this; `None`: none did.
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         let source = self.source.as_deref()?;
         match source.downcast_ref::<io::Error>() {
@@ -96,7 +96,7 @@ impl fmt::Display for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         let source = self.source.as_deref()?;
-        // What says what the source says is not reported twice.
+        // A message that repeats its source is reported once.
         if self.message.is_some() { Some(source) } else { source.source() }
     }
 }
@@ -130,7 +130,7 @@ pub trait ErrorContext<T> {
     /// The failure, with its context.
     fn context(self, message: impl Into<String>) -> Result<T>;
 
-    /// The same, with words that are put together only if there is a failure.
+    /// As `context`, with a message that is made only if there is a failure.
     ///
     /// # Errors
     /// The failure, with its context.

@@ -27,7 +27,7 @@ const OURS: &str = "tidegate";
 /// Which devices are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FollowPattern {
-    /// Those whose name fits: `*` stands for any letters, `?` for one.
+    /// Those whose name matches: `*` matches any letters, `?` one.
     Named(String),
     /// The outer ends of the veth devices of this process's network namespace.
     Of(u32),
@@ -167,8 +167,8 @@ fn comes_back(runtime: &RuntimeDir, name: &str) {
     let _ = std::fs::remove_file(runtime.kept_down(name));
 }
 
-/// Does the daemon of a device continue? One whose device is gone is ended, one that has ended on its own is
-/// told of.
+/// Whether the daemon of a device continues. One whose device is gone is ended, one that has ended on its own
+/// is reported.
 fn goes_on(
     runtime: &RuntimeDir,
     (name, child): (&str, &mut Child),

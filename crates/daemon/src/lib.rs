@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
 //! A policy run by tidegate's own queueing disciplines (qdiscs) on real devices, in a process of its own; and
-//! starting, asking, changing and ending such a process.
+//! starting, querying, changing and ending such a process.
 //!
 //! ```text
 //! files ──▶ loader ──▶ Wanted (machine.rs) ──▶ dataplane::Engine ◀──▶ dataplane::packet_io
@@ -9,9 +9,9 @@
 //! ```
 //!
 //! [`run()`] is the process itself. [`start()`] runs `tidegate daemon` (this executable, with
-//! [`DaemonOptions::words`]) in the background and waits until packets pass through it; [`Client`] asks it in
-//! JSON, a line in each direction; [`reload()`] has it run another policy without losing a packet. [`Daemon`]
-//! tells how the daemon of a device is, [`RuntimeDir`] where it keeps its files.
+//! [`DaemonOptions::words`]) in the background and waits until packets pass through it; [`Client`] sends it
+//! requests in JSON, a line in each direction; [`reload()`] has it run another policy without losing a
+//! packet. [`Daemon`] is the state of a device's daemon, [`RuntimeDir`] the place of its files.
 
 // First: its macros are for all that follows.
 #[macro_use]

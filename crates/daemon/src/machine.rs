@@ -1,5 +1,5 @@
-//! What a policy is to an engine: the devices that are there, what the model machine is told, and where a
-//! backend must stand.
+//! A policy as an engine needs it: the devices, the operations for the model machine, and where a backend
+//! must be attached.
 
 use crate::error::{ErrorContext, Result};
 use tidegate_dataplane::packet_io::{AttachPoint, TrafficDirection};
@@ -17,7 +17,7 @@ pub(crate) const START: Time = Time(1_000_000_000);
 /// A policy for an engine.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// What the model machine is told: commands of tc, and of ip where they make an ifb.
+    /// The operations for the model machine: commands of tc, and of ip where they make an ifb.
     pub(crate) ops: Vec<Op>,
     /// Tables of netfilter that the kernel is to have: marks are set there.
     pub(crate) tables: Vec<RuleTable>,
@@ -37,7 +37,7 @@ impl Wanted {
         Wanted::on(log, &links)
     }
 
-    /// The same, on a computer with these links.
+    /// The policy on a computer with these links.
     fn on(log: &[Op], links: &[LinkInfo]) -> Result<Wanted> {
         let (rules, ops): (Vec<Op>, Vec<Op>) =
             log.iter().cloned().partition(|op| matches!(op, Op::Netfilter(_)));
@@ -82,7 +82,7 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// A machine that was told all of it.
+    /// A machine that has carried out all of it.
     ///
     /// # Errors
     /// An operation is refused there.
@@ -100,7 +100,7 @@ impl Wanted {
         Ok(gateway)
     }
 
-    /// The device whose name stands for all of them: the first that packets leave by.
+    /// The device after which all are named: the first that packets leave by.
     pub(crate) fn name(&self) -> &str {
         &self.spots[0].dev
     }
@@ -136,7 +136,7 @@ fn names(links: &[LinkInfo]) -> String {
     if names.is_empty() { "none but lo".into() } else { names.join(", ") }
 }
 
-/// Where a backend must stand for what was told to a machine.
+/// Where a backend must be attached for the operations that a machine carried out.
 fn spots(machine: &mut Gateway, devices: &[(LinkInfo, DeviceSpec)]) -> Result<Vec<AttachPoint>> {
     let (mut egress, mut ingress) = (Vec::new(), Vec::new());
     for (link, _) in devices {

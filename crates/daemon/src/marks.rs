@@ -26,7 +26,7 @@ impl Marks {
     /// Those of another policy instead, all at once.
     ///
     /// # Errors
-    /// As for [`Marks::set`]; then those of the old one stand.
+    /// As for [`Marks::set`]; then those of the old policy stay.
     pub(crate) fn replace(&self, current: &Wanted, wanted: &Wanted) -> Result<()> {
         if wanted.tables.is_empty() {
             *self.0.lock().map_err(|_| error!(Kernel, "an earlier change failed"))? = None;

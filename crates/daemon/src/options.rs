@@ -1,4 +1,4 @@
-//! What a daemon is told.
+//! The options of a daemon.
 
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ pub struct DaemonOptions {
     pub addresses: Vec<IpAddr>,
     /// The most packets held at once, over all queues; each takes some 300 bytes beside its own.
     pub memory: usize,
-    /// Queue everything as the policy says. Otherwise what holds the link up passes by the queues, up to 100
+    /// Queue everything by the policy. Otherwise packets that keep the link up bypass the queues, up to 100
     /// packets a second of each kind.
     pub strict: bool,
     /// Use real-time scheduling (SCHED_FIFO).
@@ -38,7 +38,7 @@ pub struct DaemonOptions {
 }
 
 impl DaemonOptions {
-    /// Packets held at once, unless something else is said.
+    /// The default limit on packets held at once.
     pub const MEMORY: usize = 100_000;
 
     /// These files, with everything else as it is by default.

@@ -1,5 +1,5 @@
-//! How the daemons of devices are: asked all at once, each for so long only, so that one that is attached
-//! holds up no one.
+//! The state of the daemons of devices: all are asked at once, each with a time limit, so that one that is
+//! stopped delays no other.
 
 use crate::client::{ANSWER, Client};
 use crate::error::{Error, ErrorContext, Result};
@@ -11,11 +11,10 @@ use std::io;
 use std::time::Duration;
 use tidegate_sys::process;
 
-/// Daemons that are asked at the same time at most; where there are more, so many wait for the others'
-/// [`ANSWER`].
+/// The most daemons that are asked at the same time; beyond that, the rest wait for the others' [`ANSWER`].
 pub const MOST_AT_ONCE: usize = 64;
 
-/// How long a daemon may take to say what it runs: a policy may have a hundred thousand commands.
+/// How long a daemon may take to send its policy: that may have a hundred thousand commands.
 const POLICY: Duration = Duration::from_secs(10);
 
 /// How the daemon of a device is.
@@ -25,7 +24,7 @@ pub enum Daemon {
     Dead,
     /// There is one, and it does not answer.
     Silent(Silence),
-    /// What it says of itself.
+    /// Its status.
     Answers(Value),
 }
 
@@ -84,7 +83,7 @@ impl Daemon {
 /// started with. `None`: there is no daemon.
 ///
 /// # Errors
-/// There is one, and it does not say: it hangs, or the caller may not ask it.
+/// There is one, and it does not answer: it hangs, or the caller has no permission.
 pub fn running_policy(runtime: &RuntimeDir, dev: &str) -> Result<Option<Value>> {
     if RuntimeDir::holder(&runtime.lock(dev)).is_none() {
         return Ok(None);
@@ -106,7 +105,7 @@ pub fn each<T: Sync, R: Send>(all: &[T], does: impl Fn(&T) -> R + Sync) -> Vec<R
     done
 }
 
-/// Does someone listen at the socket that this came of?
+/// Whether a process listens at the socket that this error is about.
 fn is_listening(error: &Error) -> bool {
     !matches!(error.io_kind(), Some(io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused))
 }

@@ -55,7 +55,7 @@ fn refusal(error: &str, remedy: &str) -> Value {
     json!({"error": error, "remedy": remedy})
 }
 
-/// When the engine's clock stood at 0, in nanoseconds of Unix time by the wall's clock of this moment.
+/// When the engine's clock was at 0, in nanoseconds of Unix time by the present wall clock.
 fn epoch(now: Time) -> u64 {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX).saturating_sub(now.0)
@@ -219,7 +219,8 @@ impl Counter {
         loop {
             match captured.recv_timeout(PATIENCE) {
                 Ok(packet) => tell(&packet_json(&packet))?,
-                // An empty object says that nothing came, and finds out whether anybody listens.
+                // An empty object means that nothing arrived; writing it also finds out whether the client is
+                // still there.
                 Err(mpsc::RecvTimeoutError::Timeout) => tell(&json!({}))?,
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
             }

@@ -150,7 +150,7 @@ fn count_start(runtime: &RuntimeDir, name: &str) -> u64 {
 fn engine(wanted: &Wanted, memory: usize) -> Engine {
     let devices: Vec<_> = wanted.devices.iter().map(|(link, spec)| (link.name.clone(), *spec)).collect();
     let mut engine = Engine::new(&devices, &wanted.spots, memory, seed());
-    // From the first packet on: anyone who asks later wants to know of the longest waits, which began before.
+    // From the first packet on: later requests are about the longest queueing delays, which began before.
     engine.watch();
     engine
 }
@@ -177,7 +177,7 @@ fn split(wanted: &Wanted) -> Result<bool> {
     Ok(rates.into_iter().flatten().any(|rate| rate < SPLIT_BELOW))
 }
 
-/// Who asks this process to end has the daemon end in order.
+/// On SIGTERM and SIGINT the daemon ends in order.
 fn end_on_signals(commands: CommandSender) -> Result<()> {
     let bell = File::from(interrupt::event_fd()?);
     let wait = move || {

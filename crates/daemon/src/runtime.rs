@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tidegate_sys::namespace::NetworkNamespace;
 use tidegate_sys::service::Alone;
 
-/// Where all of it stands, unless the environment says otherwise.
+/// The directory of all of it, by default.
 const ROOT: &str = "/run/tidegate";
 /// Another place: for tests, and for those who are not root.
 const ELSEWHERE: &str = "TIDEGATE_RUN";
@@ -58,7 +58,7 @@ impl RuntimeDir {
     fn remove_predecessors(&self) {
         let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
         let (Some(root), Some(own)) = (self.0.parent(), name(&self.0)) else { return };
-        // Without a cookie there is nothing to tell them by.
+        // Without a cookie namespaces cannot be distinguished.
         let Some((number, _)) = own.rsplit_once('-').filter(|(number, _)| *number != "net") else { return };
         for path in std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path()) {
             let other = name(&path).filter(|other| *other != own);
@@ -138,7 +138,7 @@ impl RuntimeDir {
         self.file(dev, "watch")
     }
 
-    /// What the guardian of a device's policy says.
+    /// The log of the guardian of a device's policy.
     pub fn guard_log(&self, dev: &str) -> PathBuf {
         self.file(dev, "guard")
     }
@@ -151,7 +151,7 @@ impl RuntimeDir {
         RuntimeDir::take_within(path, MOMENT)
     }
 
-    /// The same, waiting for so long.
+    /// As `take`, waiting for so long.
     ///
     /// # Errors
     /// As for [`RuntimeDir::take`].
@@ -172,8 +172,8 @@ impl RuntimeDir {
         }
     }
 
-    /// The process that has a lock; `None`: no one has it, or this user may not know. (0: it does not say who
-    /// it is.)
+    /// The process that has a lock; `None`: there is none, or this user may not know. (0: the lock file does
+    /// not name it.)
     pub fn holder(path: &Path) -> Option<u32> {
         // It is had for an instant, which is why those who take it try again.
         match path.exists().then(|| Alone::take(path)) {
@@ -193,7 +193,7 @@ impl RuntimeDir {
         }
     }
 
-    /// What a daemon in the background says.
+    /// The log of a daemon in the background.
     pub fn log(&self, dev: &str) -> PathBuf {
         self.file(dev, "log")
     }

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use tidegate_sys::process;
 
-/// What sshd tells the programs of a session: the client's address and port, the server's address and port.
+/// sshd's variable for the programs of a session: the client's address and port, the server's address and
+/// port.
 const VARIABLE: &str = "SSH_CONNECTION";
 /// Processes above ours that are looked at.
 const MOST: usize = 32;

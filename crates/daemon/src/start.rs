@@ -68,13 +68,12 @@ fn ready(child: &mut Child, name: &str) -> Result<Value> {
     bail!(Daemon, "it was not ready after {} s", PATIENCE.as_secs())
 }
 
-/// Has the daemon of a device run another policy, or the same files as they are now: what it says.
+/// Has the daemon of a device run another policy, or the same files as they are now; returns its reply.
 ///
 /// # Errors
 /// There is none, or it cannot: then what ran before still runs.
 pub fn reload(dev: &str, options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Value> {
-    // The daemon has abandoned the privileges that a script's sandbox may need: it is told what the script
-    // came to.
+    // The daemon has dropped the privileges that a script's sandbox may need: it gets the script's commands.
     let commands: Vec<Vec<String>> =
         captured(options, say)?.carried.into_iter().map(|carried| carried.words).collect();
     let request = json!({

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use tidegate_text::shell_word as quoted;
 
-/// `tidegate apply --backend user …` for these files, as `asked` has it: a state of `tidegate apply`, or its
-/// request to a daemon (`args`, `dev`, `door`, `realtime`, `force`).
+/// `tidegate apply --backend user …` for these files, with the options in `document`: a state of `tidegate
+/// apply`, or its request to a daemon (`args`, `dev`, `door`, `realtime`, `force`).
 ///
 /// ```
 /// use serde_json::json;

@@ -205,6 +205,7 @@ impl Firewall {
         let leaves = passes && self.hook(Hook::Postrouting, place, home, pool, pkt);
         match (self.leave(leaves, pool, pkt), passes) {
             (true, _) => Passage::Passed,
+            // Recorded: answers/dropped-in-postrouting.
             (false, true) => Passage::DroppedLeaving,
             (false, false) => Passage::Dropped,
         }

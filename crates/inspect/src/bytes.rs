@@ -83,7 +83,7 @@ pub struct Part {
     pub has: Option<String>,
     /// What is left of that under the mask.
     pub masked: Option<String>,
-    /// What is asked for.
+    /// The value that is compared with.
     pub wanted: String,
     /// Are they the same?
     pub matches: bool,
@@ -104,7 +104,7 @@ impl Part {
     }
 }
 
-/// What a comparison asks of packets of an EtherType, field by field, and what this packet has there.
+/// A comparison with packets of an EtherType, field by field, and what this packet has there.
 pub fn compare(key: &U32Key, protocol: u16, head: &Head) -> Vec<Part> {
     let word = head.word(key.offset);
     let transport = transport(protocol, head);
@@ -220,8 +220,8 @@ pub fn key_words(key: &U32Key, protocol: u16) -> String {
     named.or_else(|| by_fields(key, protocol)).unwrap_or_else(plain)
 }
 
-/// `sport 546-547`: ports that a mask takes together, where only one end is asked for; `None` also where the
-/// mask leaves out bits in between, and where it takes less than an ICMP type and a port have in common.
+/// `sport 546-547`: ports that a mask matches together, where only one end is compared; `None` also where the
+/// mask leaves out bits in between, and where it matches less than an ICMP type and a port have in common.
 fn port_range(value: u32, mask: u32) -> Option<String> {
     let (name, value, mask) = match (mask >> 16, mask & 0xffff) {
         (0, low @ 1..) => ("dport", value & 0xffff, low),
@@ -236,7 +236,8 @@ fn port_range(value: u32, mask: u32) -> Option<String> {
     Some(if low == high { format!("{name} {low}") } else { format!("{name} {low}-{high}") })
 }
 
-/// What a basic or flower filter asks for, in tc's words, with a blank before: ` ip_proto tcp, dst_port 22`.
+/// The conditions of a basic or flower filter, in tc's words, with a blank before: ` ip_proto tcp, dst_port
+/// 22`.
 pub fn condition_words(params: &FilterParams) -> String {
     let all = conditions(params);
     let comma = matches!(params, FilterParams::Flower(_));

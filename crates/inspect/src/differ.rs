@@ -48,7 +48,7 @@ pub fn pairs(first: &Reading, second: &Reading, devices: &[(String, String)]) ->
         return None;
     }
     let (ways, seen, walked) = walk_both(first, second).ok()?;
-    // What translation makes of addresses is open to the sets: then the engine is asked.
+    // The sets do not model translated addresses: then the engine decides.
     let translated = [first, second].into_iter().any(|reading| rules(reading).any(translates));
     let prober = translated.then(|| Prober::new(first));
     let mut both = Both { ways, reached: Reached { walked }, prober };
@@ -94,7 +94,7 @@ impl Both {
     ) -> Result<Option<ClassPair>, TooLarge> {
         let mut best: Option<(PacketKind, usize, Set)> = None;
         for (at, way) in self.ways.clone().into_iter().enumerate() {
-            // The same way through either machine.
+            // The same path through either machine.
             let Some(there) = self.reached.walked.ways.iter().position(|known| *known == way) else {
                 continue;
             };
@@ -121,7 +121,7 @@ impl Both {
         Ok(Some(ClassPair { from, to, packet, among }))
     }
 
-    /// Does a packet come to a class of the first policy, as far as the engine was to be asked?
+    /// Whether a packet comes to a class of the first policy, as far as the engine was to decide.
     fn comes(&mut self, packet: &Packet, way: &Way, (device, class): (&str, Handle)) -> bool {
         let Some(prober) = &mut self.prober else { return true };
         let named =

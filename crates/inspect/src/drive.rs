@@ -62,7 +62,7 @@ pub(crate) struct Stretch {
 /// Machines on which measurements are made, one after another: making one takes as long as the policy is.
 pub(crate) struct Bench<'r> {
     reading: &'r Reading,
-    /// What is otherwise than the policy says, to see whether that is the cause.
+    /// A change of the policy, to see whether that is the cause.
     instead: Option<Op>,
     rigs: BTreeMap<String, Rig>,
 }
@@ -87,7 +87,7 @@ impl<'r> Bench<'r> {
     }
 
     /// Machines on which the qdisc of a command of tc is as the command would make it with these words;
-    /// `None`: no one can say it so.
+    /// `None`: they cannot be parsed.
     pub(crate) fn rebuilt(reading: &'r Reading, words: &[String]) -> Option<Bench<'r>> {
         let parsed = tc::parse(words, &Env::default()).ok()?;
         let tc::TcCommand::Apply(Op::Qdisc(op)) = parsed.command else { return None };
@@ -95,8 +95,8 @@ impl<'r> Bench<'r> {
         Some(Bench { reading, instead: Some(Op::Qdisc(op)), rigs: BTreeMap::new() })
     }
 
-    /// A machine on which nothing waits and all buckets are full; `None` where packets cannot be led to one
-    /// of the classes by its number.
+    /// A machine without a backlog and with full buckets; `None` where packets cannot be sent to one of the
+    /// classes by its number.
     fn rig(&mut self, dev: &str, frame: u32, classes: &[Handle]) -> Option<&mut Rig> {
         let led = |class: &Handle| {
             let is_leaf = || self.reading.class(dev, *class).is_none_or(|class| self.reading.is_leaf(class));
@@ -129,7 +129,7 @@ impl<'r> Bench<'r> {
         self.fill_beside(dev, class, others, frame, most).ok()
     }
 
-    /// The same; where it did not end, how far it came.
+    /// Fills one queue beside others; where that did not end, how far it came.
     pub(crate) fn fill_beside(
         &mut self,
         dev: &str,
@@ -191,8 +191,8 @@ impl<'r> Bench<'r> {
     }
 }
 
-/// No longer than this is a packet held back by the netems on its way through a device; the longest there is
-/// where that cannot be said.
+/// The longest delay of a packet by the netems on its way through a device; the greatest value where it is
+/// unknown.
 fn longest_delay(reading: &Reading, dev: &str) -> Nanos {
     let own = |qdisc: &QdiscDump| match &qdisc.params {
         QdiscParams::Netem(netem) => {
@@ -232,9 +232,9 @@ fn together(rig: &mut Rig, classes: &[Handle]) -> Option<Rate> {
     Some(rig.roomy(classes)?.0)
 }
 
-/// The most that a class sends in a row while `others` are busy too, bursts at first aside, over several
-/// turns of as many bytes; `None` where packets cannot be led to the classes by number, or where that would
-/// take too long.
+/// The most that a class sends in a row while `others` are busy too, initial bursts aside, over several turns
+/// of as many bytes; `None` where packets cannot be sent to the classes by number, or where that would take
+/// too long.
 fn stretch(rig: &mut Rig, class: Handle, others: &[Handle], turn: u32) -> Option<Stretch> {
     // What is held back by a delay has no turns of its own, and what is lost ends one.
     if rig.counted {
@@ -338,7 +338,7 @@ struct Busy<'c> {
     first: u32,
     /// Packets that each is to have waiting.
     room: u32,
-    /// Packets that each has waiting, where something holds them back; else that is not asked.
+    /// The backlog of each class in packets, where something delays packets; else it is not read.
     waiting: Vec<u32>,
     /// Packets of each that have left.
     left: Vec<u32>,
@@ -424,7 +424,7 @@ struct Rig {
     frame: u32,
     /// No packet is held back longer for its own sake.
     delay: Nanos,
-    /// Something on the device loses packets, or sends them twice, for its own sake: what waits is counted.
+    /// Something on the device drops or duplicates packets on purpose: the backlog is counted.
     counted: bool,
 }
 
@@ -443,7 +443,7 @@ impl Rig {
         Some(Rig { gateway, device, pool, draws, now: CARRIED_OUT_AT, frame: 0, delay, counted })
     }
 
-    /// Packets that wait, where that is asked.
+    /// The backlog in packets, where it is read.
     fn waiting(&self) -> u32 {
         if self.counted { self.gateway.qlen(self.device) } else { 0 }
     }

@@ -5,11 +5,11 @@ use crate::reading::SourceLocation;
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Worth knowing; nothing goes wrong by itself.
+    /// Worth knowing; nothing goes wrong because of it alone.
     Note,
-    /// Something does not do what its words say, for some packets or at some rates.
+    /// Something does not do what its words mean, for some packets or at some rates.
     Warning,
-    /// Something cannot work as it stands.
+    /// Something cannot work as it is.
     Error,
 }
 
@@ -106,9 +106,9 @@ rules! {
 /// What shows that a finding is true; the engine has confirmed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Witness {
-    /// A packet, in the words of `tidegate explain`, and what became of it.
+    /// A packet, in the words of `tidegate explain`, and where it ended.
     Packet {
-        /// The packet.
+        /// The packet in words.
         packet: String,
         /// Where it went, in a few words: `1:20`, `the direct queue`.
         went: String,
@@ -126,7 +126,7 @@ pub struct Edit {
     pub text: String,
 }
 
-/// How to mend it.
+/// A fix for a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
     /// What is done, in a few words.
@@ -142,7 +142,7 @@ pub struct Finding {
     pub rule: Rule,
     /// How bad.
     pub level: Level,
-    /// Where.
+    /// The place of the finding.
     pub place: Option<SourceLocation>,
     /// What is wrong, in a sentence.
     pub what: String,

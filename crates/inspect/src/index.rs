@@ -1,4 +1,4 @@
-//! Where things stand in a reading, so that no one searches thousands of operations for each class.
+//! Places in a reading by subject, so that no rule searches thousands of operations for each class.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
@@ -16,7 +16,7 @@ pub(crate) struct Index {
     ingress: BTreeSet<usize>,
     /// The operation that last gave a class its values.
     class_makers: BTreeMap<Key, usize>,
-    /// The same of qdiscs, by handle, and by place where no handle was said.
+    /// The operation that last made a qdisc, by handle, and by parent where no handle was given.
     qdisc_makers: BTreeMap<Key, usize>,
     place_makers: BTreeMap<Key, usize>,
     /// The operations on filters of a qdisc or class; those that name no parent under [`Handle::NONE`].

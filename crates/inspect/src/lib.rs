@@ -1,9 +1,9 @@
 #![forbid(unsafe_code)]
 //! What a policy means: its mistakes, the way of a packet through it, its tree.
 //!
-//! Everything here begins with a [`Reading`]: the machine that a policy came to, and which words of which
-//! file said so. What is claimed of it is shown by the engine itself: a [`Finding`] that is more than a note
-//! carries a [`Witness`].
+//! Everything here begins with a [`Reading`]: the machine that a policy produced, with the words of the files
+//! that did so. Every claim is shown by the engine itself: a [`Finding`] that is more than a note carries a
+//! [`Witness`].
 
 pub mod bytes;
 pub mod checked;

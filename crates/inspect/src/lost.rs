@@ -22,7 +22,7 @@ pub(crate) enum Thing {
     Filter(String),
     /// A filter that leads to a class.
     Lead(String, Handle),
-    /// A filter that asks for a mark.
+    /// A filter that matches a mark.
     Matched(String, u32),
     /// A rule that sets a mark.
     Mark(u32),
@@ -30,7 +30,7 @@ pub(crate) enum Thing {
     Chain(String),
 }
 
-/// What refusals say when something is not there. Whatever else they say is about the command itself.
+/// Messages of refusals because something is missing. All others are about the command itself.
 const ABSENT: [&str; 11] = [
     "Cannot find device",
     "Failed to find",
@@ -63,12 +63,12 @@ pub(crate) fn is_in_use(step: &Step) -> bool {
     clears(step) && has_words(step, &["Device or resource busy"])
 }
 
-/// Is the refusal of a command told?
+/// Whether the refusal of a command is reported.
 pub(crate) fn is_reported(step: &Step) -> bool {
     step.refused.is_some() && !step.may_fail && (!clears(step) || is_in_use(step))
 }
 
-/// Was it refused because what it makes stands there already?
+/// Whether it was refused because what it makes exists already.
 pub(crate) fn exists_already(step: &Step) -> bool {
     has_words(step, &PRESENT)
 }
@@ -181,8 +181,8 @@ fn needs(step: &Step) -> Vec<Thing> {
     needed
 }
 
-/// What a refusal says is not there, where it says which of the things that the command needs; `made`: did a
-/// command before it make a thing?
+/// What is missing by a refusal's message, where that identifies one of the things that the command needs;
+/// `made`: whether a command before it made a thing.
 fn missed(step: &Step, needed: Vec<Thing>, made: impl Fn(&Thing) -> bool) -> Option<Thing> {
     // A class is refused so where its qdisc is not there, and by HFSC where its parent is not.
     let of_class = of_tc(step).is_some_and(|(object, _)| "class".starts_with(object));
@@ -221,7 +221,7 @@ impl Makers {
     }
 }
 
-/// What refused commands should have made, and who is refused because of whom.
+/// What refused commands should have made, and which refusals follow from which.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lost {
     things: BTreeSet<Thing>,
@@ -234,7 +234,7 @@ impl Lost {
         let mut lost = Lost::default();
         // Who is to have made each thing, or missed it first.
         let mut blamed: BTreeMap<Thing, usize> = BTreeMap::new();
-        // The devices whose root stands from before.
+        // The devices whose root is from before.
         let mut existing: BTreeMap<String, usize> = BTreeMap::new();
         // What was to be deleted and is still there.
         let mut in_use: BTreeMap<Thing, usize> = BTreeMap::new();
@@ -267,7 +267,7 @@ impl Lost {
             match cause {
                 Some(cause) => drop(lost.because.insert(at, cause)),
                 None if step.may_fail => {
-                    // Whether it was expected or not, it may have led anywhere.
+                    // Whether its failure was expected or not, its target is unknown.
                     lost.things
                         .extend(makes(step).into_iter().filter(|thing| matches!(thing, Thing::Filter(_))));
                     continue;

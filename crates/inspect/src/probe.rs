@@ -1,4 +1,4 @@
-//! Packets sent through the policy's machine, one at a time: the engine itself says where each goes.
+//! Packets sent through the policy's machine, one at a time: the engine itself shows where each goes.
 
 use crate::packet::{Packet, has_ports};
 use crate::reading::{CARRIED_OUT_AT, Reading};
@@ -22,7 +22,7 @@ const ROOM: usize = 64;
 const MOST_BEFORE: u64 = 4096;
 /// Bytes of each of them at least.
 const FULL: u64 = 1500;
-/// How often a tree that holds a packet back is asked again.
+/// How often a tree that delays a packet is polled again.
 const MOST_WAITS: usize = 1000;
 /// Devices that one packet visits at most.
 const MOST_STOPS: usize = 8;
@@ -41,11 +41,11 @@ pub enum PacketEntry {
     Through(DeviceId, DeviceId),
 }
 
-/// What became of a packet.
+/// The path and end of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeResult {
-    /// What the machine took it for; [`Connstate::Untracked`] also where no one asks for connections. It
-    /// differs from what the packet's words say where no packets before it could make that true.
+    /// Its connection state; [`Connstate::Untracked`] also where nothing uses connection tracking. It differs
+    /// from the packet's words where no earlier packets could make those true.
     pub state: Connstate,
     /// Its mark in the end.
     pub mark: u32,
@@ -53,7 +53,7 @@ pub struct ProbeResult {
     pub dsfield: u8,
     /// Its priority in the end.
     pub priority: u32,
-    /// The devices in whose trees it waited, or by which it was led on; in order.
+    /// The devices in whose trees it was queued, or that redirected it; in order.
     pub stops: Vec<Stop>,
     /// Where and why it was lost.
     pub dropped: Option<Loss>,
@@ -64,16 +64,16 @@ pub struct ProbeResult {
 /// A packet's stay at a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// The device.
+    /// The device of the stop.
     pub device: DeviceId,
     /// The classes it was in, from the root down; none where it waited in the root itself, as in HTB's direct
     /// queue.
     pub classes: Vec<Handle>,
     /// The qdiscs it was in, from the root down; the last is the one that holds it.
     pub qdiscs: Vec<BacklogLocation>,
-    /// A filter there led it to this device instead; then it waited nowhere here.
+    /// A filter there redirected it to this device; then it was not queued here.
     pub led_to: Option<DeviceId>,
-    /// It came back here from an ifb, to which a filter here had led it.
+    /// It came back here from an ifb, to which a filter here had redirected it.
     pub came_back: bool,
 }
 
@@ -94,7 +94,7 @@ impl Stop {
     }
 }
 
-/// A packet while it waits: what may be asked about it then.
+/// A packet while it is queued, for questions that can be answered only then.
 pub(crate) struct Glimpse<'a> {
     pub(crate) gateway: &'a mut Gateway,
     pub(crate) now: Time,
@@ -111,7 +111,7 @@ type Look<'l> = &'l mut dyn FnMut(Glimpse<'_>);
 /// The end of a packet that was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// The device.
+    /// The device that dropped it.
     pub device: DeviceId,
     /// The qdisc; [`Handle::NONE`]: before any.
     pub at: Handle,
@@ -130,7 +130,7 @@ impl ProbeResult {
         self.stops.last()?.leaf_class()
     }
 
-    /// The device that a filter led it to.
+    /// The device to which a filter redirected it.
     pub fn led_to(&self) -> Option<DeviceId> {
         self.stops.iter().find_map(|stop| stop.led_to)
     }
@@ -138,8 +138,8 @@ impl ProbeResult {
 
 /// A machine with a policy, on which packets are tried.
 ///
-/// Each is the only one on the machine: nothing waits before it, and connections are as its words say.
-/// Counters go on.
+/// Each packet is the only one on the machine: there is no backlog before it, and its connection is as its
+/// words state. Counters go on.
 pub struct Prober {
     gateway: Gateway,
     pool: Pool,
@@ -211,12 +211,12 @@ impl Prober {
         self.travel(packet, PacketEntry::Leaves(device, route))
     }
 
-    /// Sends a packet on a course, sees where it waits, and lets it leave.
+    /// Sends a packet, follows it through the queues, and lets it leave.
     pub fn travel(&mut self, packet: &Packet, course: PacketEntry) -> ProbeResult {
         self.travel_with(packet, course, &mut |_| ())
     }
 
-    /// The same; the observer is shown each stop while the packet is there.
+    /// As `travel`; the observer is called at each stop while the packet is there.
     pub(crate) fn travel_with(
         &mut self,
         packet: &Packet,
@@ -301,7 +301,8 @@ impl Prober {
                 self.visit(trip, Stop { led_to: Some(by), came_back, ..Stop::bare(device) });
                 return;
             }
-            // A hook of clsact tells of it by the offer alone; what is refused where it was led, by nothing.
+            // A hook of clsact shows it by the result of the offer alone; a packet that is refused where it
+            // was redirected, by nothing.
             if led || offer == XmitStatus::Away || offer == XmitStatus::Stopped && trip.dropped.is_none() {
                 let Some((pkt, back)) = self.visit_led(trip, device, came_back) else { return };
                 let Some(out) = back else { return self.pool.release(pkt) };
@@ -321,8 +322,8 @@ impl Prober {
         }
     }
 
-    /// Goes where the packet was led from a device, if it was. What an ifb gives back comes back, with the
-    /// device by which it was leaving, if it was.
+    /// Continues at the device to which the packet was redirected, if it was. A packet from an ifb comes
+    /// back, with the device by which it was leaving, if it was.
     fn visit_led(
         &mut self,
         trip: &mut Trip<'_>,
@@ -335,7 +336,7 @@ impl Prober {
         let mut led = Vec::new();
         for device in ids {
             if self.gateway.take_redirect_target_flag(device) {
-                // Those that led it further come before the one where it ended.
+                // Devices that redirected it further come before the one where it ended.
                 let further = self.note_losses(trip, device);
                 led.push((!further, !self.gateway.waiting(device).is_empty(), device));
             }
@@ -364,13 +365,13 @@ impl Prober {
         Some((pkt, back))
     }
 
-    /// Reads what happened on a device: losses are noted; true if the packet was led away.
+    /// Reads what happened on a device: drops are noted; true if the packet was redirected.
     fn note_losses(&mut self, trip: &mut Trip<'_>, device: DeviceId) -> bool {
         let mut led = false;
         let slot = trip.slot;
         for event in self.gateway.events(device) {
             match event.what {
-                // What becomes of copies is another story.
+                // Copies are not followed.
                 EventKind::Drop(why) if trip.dropped.is_none() && event.slot as usize == slot => {
                     trip.dropped = Some(Loss { device, at: event.at, why })
                 }
@@ -600,7 +601,7 @@ impl Directions {
     }
 }
 
-/// What happened before: the packets that make a connection what the words say it is.
+/// The packets before it, which give its connection the state that its words state.
 impl Prober {
     /// Makes it true, and gives the packet to send in place of one that answers another: to the address the
     /// other side knows.
@@ -611,7 +612,7 @@ impl Prober {
         let mut instead = None;
         match packet.state {
             Some(Connstate::Related) if packet.quotes() => {
-                // It goes to whom the world knows as the sender of what it is about.
+                // An ICMP error goes to the tracked sender of the packet that it quotes.
                 let seen =
                     self.show(&Packet { tcp_flags: tcp_flags::SYN, ..packet.quoted() }, ways, false, 0);
                 instead = Some(Packet { destination: seen.source, ..packet.clone() });
@@ -623,7 +624,7 @@ impl Prober {
                     instead = Some(Packet { source, destination, ports, ..packet.clone() });
                 }
             }
-            // A process that has only just asked has nothing to acknowledge.
+            // A client whose request has just left has nothing to acknowledge.
             Some(Connstate::Invalid) if packet.protocol == proto::TCP => {
                 self.show(&Packet { tcp_flags: tcp_flags::SYN, ..before }, ways, true, 0);
             }
@@ -636,8 +637,8 @@ impl Prober {
         instead
     }
 
-    /// Both sides speak: whoever began, the other, and where a protocol shakes hands, the first again. Gives
-    /// the answer as it was sent.
+    /// Both sides send: the initiator, the responder, and where a protocol has a handshake, the initiator
+    /// again. Returns the reply as it was sent.
     fn converse(&mut self, packet: &Packet, ways: Directions) -> Packet {
         let (forth, mark) = (!packet.reply, packet.connmark);
         let first = if forth { packet.clone() } else { packet.answer() };
@@ -666,8 +667,8 @@ impl Prober {
         }
     }
 
-    /// Shows the hooks a packet that goes the way of the one to be sent, or against it; its connection gets a
-    /// mark, if one is said. Gives the packet with the addresses it left with.
+    /// Passes the hooks a packet of the same direction as the one to be sent, or of the opposite one; its
+    /// connection gets a mark, if one is given. Returns the packet with the addresses it left with.
     fn show(&mut self, packet: &Packet, ways: Directions, there: bool, connmark: u32) -> Packet {
         let header = match ways {
             Directions { there: (device, route), .. } if there => self.header_before(device, route),

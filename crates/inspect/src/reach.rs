@@ -20,9 +20,9 @@ use tidegate_policy::netfilter::{Connstate, NetfilterRule, NetfilterTarget};
 /// A packet, and how it comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The packet.
+    /// The packet itself.
     pub packet: Packet,
-    /// Its way.
+    /// Where it enters the machine.
     pub course: PacketEntry,
 }
 
@@ -97,8 +97,8 @@ impl Reached {
         classes
     }
 
-    /// The rules that give packets a mark or a class which none of them has any more when it comes to a
-    /// queue: later rules write another over it. Of rules that say the same, only where it is so of all.
+    /// The rules that set a mark or a class which no packet has any more when it comes to a queue: later
+    /// rules overwrite it. Of equal rules, only where it is so for all.
     pub fn overwritten(&mut self, reading: &Reading) -> Vec<NetfilterRule> {
         let keys: Vec<RuleKey> = self.walked.rules.keys().cloned().collect();
         let (mut gone, mut kept) = (Vec::new(), Vec::new());
@@ -114,8 +114,8 @@ impl Reached {
         gone
     }
 
-    /// The rules that mark packets or connections, or give a class, and take only packets for the machine's
-    /// own programs, which come to no queue. Of rules that say the same, only where it is so of all.
+    /// The rules that set marks or a class, and match only packets for the machine's own programs, which come
+    /// to no queue. Of equal rules, only where it is so for all.
     pub fn received(&self, reading: &Reading) -> Vec<NetfilterRule> {
         let marks =
             |target: &NetfilterTarget| writes(target) || matches!(target, NetfilterTarget::Connmark(_));
@@ -131,8 +131,8 @@ impl Reached {
         received
     }
 
-    /// Does any packet that a rule matched come to a queue with what it wrote, of those in `among` where that
-    /// is said? `None`: none of them comes to a queue at all.
+    /// Whether any packet that a rule matched comes to a queue with what it wrote, of those in `among` if
+    /// that is given. `None`: none of them comes to a queue at all.
     pub(crate) fn carries(
         &mut self,
         key: &RuleKey,
@@ -181,7 +181,7 @@ impl Reached {
         Ok(None)
     }
 
-    /// Some sets without the packets of a packet's protocol, of one destination port where that is said.
+    /// Some sets without the packets of a packet's protocol, with one destination port if that is given.
     pub(crate) fn without(
         &mut self,
         parts: &Parts,
@@ -229,7 +229,7 @@ impl Reached {
                 let from = packet.from.as_deref().and_then(device);
                 any.map(|any| PacketEntry::Leaves(any, EgressPath::Forwarded(from)))
             }
-            // The engine is asked of what leaves.
+            // The engine decides for outgoing packets.
             Way::Received => None,
             Way::Forwarded(output) => {
                 let from = packet.from.as_deref().and_then(device);

@@ -35,7 +35,7 @@ pub struct SourceLocation {
 pub struct Source {
     /// Its name, as the user gave it.
     pub name: String,
-    /// Its lines.
+    /// The file's lines.
     pub lines: Vec<String>,
 }
 
@@ -44,18 +44,18 @@ pub struct Source {
 pub struct Word {
     /// What it came to.
     pub text: String,
-    /// Where it stands, if that is known.
+    /// The word's place, if it is known.
     pub place: Option<SourceLocation>,
-    /// It stands there letter by letter; otherwise a variable or a substitution gave it.
+    /// It is literal in the file; otherwise it comes from a variable or a substitution.
     pub literal: bool,
 }
 
 /// A command inside a function, which passed on what the function was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The function it stands in.
+    /// The name of the function that contains it.
     pub function: String,
-    /// Its line.
+    /// The place of its line.
     pub place: SourceLocation,
 }
 
@@ -64,9 +64,9 @@ pub struct Frame {
 pub struct Step {
     /// The tool: `tc`, `iptables`.
     pub tool: String,
-    /// Its words.
+    /// The arguments, with their places.
     pub words: Vec<Word>,
-    /// The line it stands in, if that is known.
+    /// The place of its line, if that is known.
     pub place: Option<SourceLocation>,
     /// What it came to: operations, by their number in [`Reading::ops`].
     pub ops: Range<usize>,
@@ -77,7 +77,7 @@ pub struct Step {
     /// The commands between that line and the tool, the tool's own last, where functions pass on what they
     /// are given.
     pub frames: Vec<Frame>,
-    /// Where that line stands in a function and passes on nothing: the call that led to it, if it is known.
+    /// Where that line is in a function and passes on no arguments: the call that led to it, if it is known.
     pub called_from: Option<SourceLocation>,
 }
 
@@ -102,7 +102,7 @@ impl Step {
 
 /// What is given to a [`Reading`].
 pub struct Given {
-    /// The files.
+    /// The files that were loaded.
     pub sources: Vec<Source>,
     /// The commands, in order.
     pub steps: Vec<Step>,
@@ -125,7 +125,7 @@ pub type ClassNames = BTreeMap<(String, Handle), String>;
 
 /// A policy, understood.
 pub struct Reading {
-    /// The files.
+    /// The files that were loaded.
     pub sources: Vec<Source>,
     /// The commands, in order.
     pub steps: Vec<Step>,
@@ -135,13 +135,13 @@ pub struct Reading {
     pub kernel_log: Vec<String>,
     /// The devices that are down after the last command.
     pub down: Vec<String>,
-    /// The machine as it stands after the last command.
+    /// The machine after the last command.
     pub gateway: Gateway,
     /// The qdiscs of all devices.
     pub qdiscs: Vec<QdiscDump>,
     /// The classes of all devices.
     pub classes: Vec<ClassDump>,
-    /// The filters of all qdiscs and classes, in the order in which each list is asked.
+    /// The filters of all qdiscs and classes, in the order in which each list is evaluated.
     pub filters: Vec<FilterDump>,
     /// What the policy's own language calls classes, by device and number, where it does.
     pub names: ClassNames,
@@ -283,7 +283,7 @@ impl Reading {
         self.steps.get(at).filter(|step| step.ops.contains(&op))
     }
 
-    /// Where a command stands, in words: `line 7`, with the file where there are several.
+    /// The place of a command, in words: `line 7`, with the file where there are several.
     pub(crate) fn line(&self, step: &Step) -> Option<String> {
         let place = step.place.as_ref()?;
         Some(match (self.sources.len(), self.sources.get(place.file)) {
@@ -308,11 +308,11 @@ impl Reading {
         matches!(maker, Some(Op::Qdisc(op)) if op.handle.is_none())
     }
 
-    /// The operation that made a filter: of several that say the same, the last; where as many filters stand,
+    /// The operation that made a filter: of several equal ones the last; where there are as many filters,
     /// each has its own.
     pub fn maker_of_filter(&self, dump: &FilterDump) -> Option<usize> {
         let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
-        // Filters behind this one that say the same: the makers are in the same order.
+        // Equal filters behind this one: the makers are in the same order.
         let list = |one: &FilterDump| (one.block, one.parent, one.pref, one.protocol, one.chain);
         let behind = self.filters.iter().filter(|other| other.dev == dump.dev && list(other) == list(dump));
         let twins = behind.filter(|other| match &other.entry {
@@ -337,8 +337,8 @@ impl Reading {
         }
     }
 
-    /// The operation that put a rule into a chain of a table; of several that say the same, the one after
-    /// `before` others.
+    /// The operation that put a rule into a chain of a table; of several equal ones, the one after `before`
+    /// others.
     pub fn maker_of_rule(
         &self,
         (family, table, chain): (Family, &str, &str),
@@ -369,7 +369,7 @@ impl Reading {
     }
 }
 
-/// May two filters of one preference ask for the same and stand both?
+/// Whether two filters of one preference may have the same conditions and exist both.
 fn same_twin(first: &tidegate_policy::FilterParams, second: &tidegate_policy::FilterParams) -> bool {
     use tidegate_policy::FilterParams::{Basic, U32};
     match (first, second) {
@@ -390,7 +390,7 @@ fn same_filter(
     handle: u32,
 ) -> bool {
     use tidegate_policy::FilterParams::{Basic, Flow, Flower, Fw, Matchall, U32};
-    // By the kind that was said, so that the compiler asks for every kind.
+    // By the kind in the command, so that the compiler checks that every kind is handled.
     match given {
         Fw(a) => matches!(shown, Fw(b) if named == handle && a.classid == b.classid),
         U32(a) => matches!(shown, U32(b) if a.keys == b.keys && a.mark == b.mark && a.classid == b.classid),

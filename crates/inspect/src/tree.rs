@@ -1,4 +1,4 @@
-//! What hangs where: the classes and qdiscs of a device, asked as rules ask.
+//! The hierarchy of a device's classes and qdiscs, with the lookups that rules need.
 
 use crate::finding::Finding;
 use crate::reading::{CLSACT_EGRESS, Reading};
@@ -171,7 +171,7 @@ impl Reading {
         self.idle.contains(&(class.dev.clone(), class.classid))
     }
 
-    /// A finding about a class, which says so where no packet comes to it yet.
+    /// A finding about a class, with a remark where no packet comes to it yet.
     pub(crate) fn if_idle(&self, class: &ClassDump, mut finding: Finding) -> Finding {
         if self.is_idle(class) {
             finding.because.push_str(&format!(" (no packet comes to {} yet)", class.classid));
@@ -268,7 +268,7 @@ impl Reading {
             .flat_map(|chain| chain.rules.iter().map(|counted| &counted.rule))
     }
 
-    /// Is a class what acknowledgements without data are led to?
+    /// Whether a class is meant for acknowledgements without data.
     pub(crate) fn takes_acks(&self, class: &ClassDump) -> bool {
         let short = |rule: &NetfilterRule| {
             rule.matches.iter().any(|m| matches!(m.what, Condition::Length(_, high) if high < 128))
@@ -280,7 +280,7 @@ impl Reading {
             FilterEntry::Filter { params: FilterParams::U32(u32), .. } => {
                 filter.protocol == ethertype::IPV4 && u32.mark.is_none() && acknowledgements(u32).is_some()
             }
-            // What they take is for the rules that write their marks to say.
+            // Their packets are known by the rules that write their marks.
             FilterEntry::Filter { params, .. } => matches!(params, FilterParams::Fw(_)),
             _ => true,
         };

@@ -19,18 +19,18 @@ use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Family, NetfilterRule, NetfilterTarget};
 use tidegate_policy::{Act, FilterParams};
 
-/// A rule of netfilter, and where it stands.
+/// A rule of netfilter, with its table and chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MarkingRule {
     /// Its table's family.
     pub family: Family,
-    /// Its table.
+    /// The table's name.
     pub table: String,
     /// The table is nft's, not one of iptables'.
     pub is_nft: bool,
-    /// Its chain.
+    /// The chain's name.
     pub chain: String,
-    /// What it asks and does.
+    /// The rule itself.
     pub rule: NetfilterRule,
     /// None of the packets that it marks comes here: others of their connections do, which bring the mark
     /// back.
@@ -162,7 +162,7 @@ impl Uses {
         key_of(dump).is_some_and(|key| self.partial.contains(&key))
     }
 
-    /// The rules that set the mark which a filter asks for, on packets that come to it.
+    /// The rules that set the mark which a filter matches, on packets that come to it.
     pub fn markers(&self, dump: &FilterDump) -> &[MarkingRule] {
         key_of(dump).and_then(|key| self.markers.get(&key)).map(Vec::as_slice).unwrap_or_default()
     }
@@ -188,7 +188,7 @@ impl Uses {
         self.unmarked.contains(device)
     }
 
-    /// Does every packet lose what a rule writes on it before it comes to a queue?
+    /// Whether every packet loses what a rule writes on it before it comes to a queue.
     pub fn is_overwritten(&self, rule: &NetfilterRule) -> bool {
         self.overwritten.contains(rule)
     }
@@ -205,7 +205,7 @@ impl Uses {
         rule.fits_protocol(dump) && !arrives && self.may_reach(rule, &dump.dev)
     }
 
-    /// The same of a device.
+    /// Whether packets of a rule may come to a device.
     fn may_reach(&self, rule: &MarkingRule, device: &str) -> bool {
         // Where connections keep marks, another packet than the one that comes here may have left by that
         // device.
@@ -228,7 +228,7 @@ impl Reached {
         Ok(false)
     }
 
-    /// The rules that write what a filter asks for on packets that it gets.
+    /// The rules that write what a filter matches on packets that it gets.
     fn markers(
         &mut self,
         reading: &Reading,
@@ -275,7 +275,7 @@ impl Reached {
     }
 
     /// Packets without those that leave by the device they came in by, where there are others: a gateway
-    /// sends few packets back, and what is said of a class is about its other ones.
+    /// sends few packets back, and findings about a class are about its other ones.
     fn routed(&mut self, got: &Parts) -> Result<Parts, TooLarge> {
         let mut routed = Parts::default();
         for (way, set) in &got.0 {
@@ -320,12 +320,12 @@ fn mark_bits(target: &NetfilterTarget) -> Option<(u32, u32)> {
     }
 }
 
-/// Does a rule write bits of the mark that a filter asks for, as it asks for them?
+/// Whether a rule writes bits of the mark that a filter matches, with the value it matches.
 fn matches_mark(dump: &FilterDump, rule: &MarkingRule) -> bool {
     rule.rule.targets().filter_map(mark_bits).last().is_some_and(|written| fits_mark(dump, written))
 }
 
-/// The same of a value and its mask.
+/// Whether a value under its mask fits the mark that a filter matches.
 fn fits_mark(dump: &FilterDump, (value, mask): (u32, u32)) -> bool {
     let FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. } = &dump.entry else { return false };
     let common = fw.mask.unwrap_or(u32::MAX) & mask;

@@ -1,4 +1,4 @@
-//! Figures as people say them.
+//! Figures in words.
 
 use tidegate_gateway::DropReason;
 use tidegate_packet::Nanos;

@@ -41,7 +41,7 @@ impl Conversations {
         }
     }
 
-    /// To whom an answer with these ends goes.
+    /// The party that gets a reply with these ends.
     pub(crate) fn sender(&self, ends: Ends) -> Option<usize> {
         self.senders.get(&key(ends)).copied()
     }

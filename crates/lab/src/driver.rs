@@ -66,7 +66,7 @@ pub struct DriverStats {
 pub struct Driver {
     /// What it did.
     pub counts: DriverStats,
-    /// How much later than the network said packets were given out.
+    /// How much later than scheduled packets were delivered.
     pub lateness: LatenessHistogram,
     /// An address that was requested and that no one has.
     pub unknown_address: Option<IpAddr>,
@@ -81,15 +81,15 @@ pub struct Driver {
     conversations: Conversations,
     frames: Frames,
     buffer: Vec<u8>,
-    /// Of each node that is no party its addresses: who passes packets on, and says so.
+    /// The addresses of each node that is no party: it forwards packets, and answers those it drops.
     routers: HashMap<usize, Vec<IpAddr>>,
-    /// Answers of machines, by who asked.
+    /// Replies of machines, by the party that asked.
     answers: Vec<(usize, usize, Vec<u8>)>,
 }
 
 impl Driver {
     /// A network with these parties; `machines`: the addresses of its machines and relays, which answer echo
-    /// requests, and say so when a packet passes no more of them.
+    /// requests, and packets whose hop limit runs out.
     pub fn new(parties: Vec<Party>, machines: &[(IpAddr, usize)]) -> Driver {
         let mut homes: HashMap<IpAddr, usize> = machines.iter().copied().collect();
         homes.extend(
@@ -201,7 +201,7 @@ impl Driver {
     /// Where a packet's way to a node ends: there, or at the router beyond which it may not go.
     fn end_of(&self, world: &World, packet: &[u8], from: usize, to: usize) -> usize {
         let left = icmp::hops_left(packet).map_or(usize::MAX, usize::from);
-        // Hosts send with space for many: those are not asked about each packet.
+        // Hosts send with space for many hops: their packets are not checked one by one.
         if left > self.routers.len() {
             return to;
         }
@@ -275,7 +275,7 @@ impl Driver {
         }
     }
 
-    /// A machine answers who asked.
+    /// A machine's reply to a party.
     fn answer(&mut self, world: &mut World, machine: usize, asker: usize, packet: &[u8]) {
         let Some(way) = world.way(machine, asker) else { return };
         let ethertype = if packet[0] >> 4 == 6 { ethertype::IPV6 } else { ethertype::IPV4 };

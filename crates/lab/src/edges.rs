@@ -16,7 +16,7 @@ pub struct Edges {
     tuns: Vec<Tun>,
     /// Which of them may have something.
     ready: Vec<bool>,
-    /// The next to be asked: everyone has his turn.
+    /// Which edge is read first: they take turns.
     next: usize,
     began: Instant,
     start: Time,
@@ -32,7 +32,7 @@ impl Edges {
         Edges { tuns, ready, next: 0, began: Instant::now(), start, busy }
     }
 
-    /// When the network's clock stood at its start.
+    /// When the network's clock started.
     pub fn began(&self) -> Instant {
         self.began
     }

@@ -22,7 +22,7 @@ const QUEUE: u32 = 1000;
 pub struct HostSpec {
     /// The host's name in the scenario.
     pub name: String,
-    /// Its addresses.
+    /// The host's addresses.
     pub addresses: Vec<IpAddr>,
     /// Bytes of its largest packet.
     pub mtu: u32,
@@ -52,7 +52,7 @@ impl fmt::Debug for LabHost {
 pub struct HostError {
     /// What was being done.
     pub step: String,
-    /// What the kernel said.
+    /// The kernel's error.
     pub reason: io::Error,
     /// What may help.
     pub remedy: &'static str,

@@ -1,5 +1,4 @@
-//! What machines and relays in the network say for themselves: that they are there, and that a packet has
-//! come too far.
+//! ICMP messages of machines and relays in the network: echo replies and "time exceeded".
 
 use std::net::IpAddr;
 
@@ -8,7 +7,7 @@ use tidegate_packet::header::proto;
 
 /// The longest message about a packet: what every host takes in one piece (RFC 1812 4.3.2.3, RFC 4443 2.4).
 const LONGEST: [usize; 2] = [576, 1280];
-/// Hops that are left of what a router says.
+/// The hop limit of a router's own messages.
 const HOPS: u8 = 64;
 
 /// How many routers a packet still passes; `None`: it is no packet.
@@ -21,9 +20,9 @@ pub(crate) fn hops_left(packet: &[u8]) -> Option<u8> {
     .copied()
 }
 
-/// What the router with these addresses says about a packet that passes no more of them: "time exceeded" (RFC
-/// 792, RFC 4443), from the address nearest to its sender's. `None` about such messages themselves, and if it
-/// has no address of the packet's family.
+/// The reply of the router with these addresses to a packet whose hop limit runs out there: "time exceeded"
+/// (RFC 792, RFC 4443), from the address nearest to its sender's. `None` for such messages themselves, and if
+/// it has no address of the packet's family.
 pub(crate) fn expired(packet: &[u8], router: &[IpAddr]) -> Option<Vec<u8>> {
     match packet.first()? >> 4 {
         4 => {

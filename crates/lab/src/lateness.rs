@@ -1,5 +1,4 @@
-//! How late things happened that should have happened at a time: what a real clock adds to what the network
-//! says.
+//! How late events happened: what a real clock adds to the network's schedule.
 
 use tidegate_packet::Nanos;
 
@@ -39,7 +38,7 @@ impl LatenessHistogram {
         self.total
     }
 
-    /// The worst.
+    /// The greatest lateness.
     pub fn most(&self) -> Nanos {
         Nanos(self.most)
     }

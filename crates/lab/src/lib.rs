@@ -6,10 +6,9 @@
 //!      ▲                                                   │  ▲                         │
 //!      └────────────────────────────── TUN ◀───────────────┘  └───── arrived ───────────┘
 //! ```
-//! The network is the simulator's own, driven by another clock: [`Driver`] is told the time and the packets
-//! by an [`Environment`], which is the machine's clock and TUN devices ([`Edges`]), or a list (its test).
-//! [`experiment`] carries out a scenario's file that way, beside what `tidegate_scenario` does in virtual
-//! time.
+//! The network is the simulator's own, driven by another clock: [`Driver`] gets the time and the packets from
+//! an [`Environment`], which is the machine's clock and TUN devices ([`Edges`]), or a list (its test).
+//! [`experiment`] carries out a scenario's file that way, as `tidegate_scenario` does in virtual time.
 
 mod conversations;
 mod driver;

@@ -16,7 +16,7 @@ use crate::host::{DEVICES, HostError, KERNEL, NAMESPACES, trouble};
 pub struct RouterSpec {
     /// The router's name in the scenario.
     pub name: String,
-    /// Its devices.
+    /// The router's devices.
     pub wires: Vec<RouterDevice>,
 }
 
@@ -25,7 +25,7 @@ pub struct RouterSpec {
 pub struct RouterDevice {
     /// The device's name in the router's namespace, at most 15 bytes.
     pub name: String,
-    /// Its address.
+    /// The device's address.
     pub address: Option<IpAddr>,
     /// Bytes of its largest packet.
     pub mtu: u32,
@@ -70,7 +70,7 @@ impl Router {
     }
 }
 
-/// In the router's namespace: it forwards, asks no one for addresses, and tells no one of better ways.
+/// In the router's namespace: it forwards, takes no addresses from others, and sends no redirects.
 fn set_up(spec: &RouterSpec) -> Result<Vec<Tun>, HostError> {
     for (value, to) in [
         ("net/ipv4/ip_forward", "1"),

@@ -16,10 +16,10 @@ const START: Time = Time(1_000_000_000);
 const HOSTS: [[u8; 4]; 2] = [[192, 168, 1, 2], [198, 51, 100, 7]];
 const ROUTER: [u8; 4] = [192, 168, 1, 1];
 
-/// Someone's packet: when, whose (or to whom), its bytes.
+/// A packet at the edge: its time, its party, its bytes.
 type Sent = (Time, usize, Vec<u8>);
 
-/// An outside where time passes as it is told, and packets come from a list.
+/// An environment whose time and packets come from a list.
 struct Listed {
     now: Time,
     to_come: Vec<Sent>,
@@ -55,7 +55,7 @@ impl Environment for Listed {
     }
 }
 
-/// a - eth1 gateway eth0 - 4 Mbit/s, 10 ms - b, the gateway told these commands.
+/// a - eth1 gateway eth0 - 4 Mbit/s, 10 ms - b, the gateway configured by these commands.
 fn world(commands: &[&str]) -> World {
     let cable = |a: CableEnd, b: CableEnd, bits, delay| Cable {
         ends: vec![a, b],
@@ -121,8 +121,8 @@ fn arrivals() -> Vec<Sent> {
     all
 }
 
-/// What leaves the simulated network when the same packets are put in at the same times: when, to whom, with
-/// which DS field.
+/// The packets that leave the simulated network when the same packets are put in at the same times: when, to
+/// whom, with which DS field.
 fn simulated(commands: &[&str], sent: &[Sent]) -> Vec<(Time, usize, u8)> {
     let mut world = world(commands);
     let mut left = Vec::new();
@@ -192,7 +192,7 @@ fn octets_come_out_as_they_went_in_but_for_marks() {
     }
 }
 
-/// A packet with space for no more routers ends at the one that says so to its sender; with space for it, it
+/// A packet whose hop limit runs out ends at the router, which answers its sender; with a higher limit it
 /// continues.
 #[test]
 fn a_router_says_where_a_packet_ended() {
@@ -208,7 +208,7 @@ fn a_router_says_where_a_packet_ended() {
     assert_eq!((&bytes[28..], passed), (&sent[0].2[..548], &sent[1].2));
 }
 
-/// A machine answers echo requests, and what is for no one is counted and told.
+/// A machine answers echo requests; packets for an unknown address are counted and reported.
 #[test]
 fn machines_answer_pings_and_nobody_is_told() {
     let mut request = datagram(0, 0, 84, 0);

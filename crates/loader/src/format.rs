@@ -56,7 +56,7 @@ impl InputFormat {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// Nothing stands in it, comments aside.
+    /// It is empty, but for comments.
     Empty,
     /// Its first bytes are those of a file of another kind, or no text at all: what it is, and what to do.
     NotText(&'static str),

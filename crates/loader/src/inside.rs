@@ -17,7 +17,7 @@ pub fn point_inside(outcome: &mut ScriptRun) {
         let (Some(source), Some((number, words))) = (&recorded.source, refused_line(recorded)) else {
             continue;
         };
-        // The text stands where the tool is called.
+        // The text is in the lines of the tool's call.
         let call = source.frames.last();
         let call = call.map_or((source.file.clone(), source.line), |frame| (frame.file.clone(), frame.line));
         let key = (recorded.call.tool.as_str(), source.file.as_path(), source.line);
@@ -41,9 +41,9 @@ pub fn point_inside(outcome: &mut ScriptRun) {
     }
 }
 
-/// Where a command stands that the call in line `call` read: letter by letter in that line, or in line
-/// `number` of the text behind it, where the shell's variables may stand for some of its words. With the
-/// column it begins in.
+/// The place of a command that the call in line `call` read: literally in that line, or in line `number` of
+/// the text behind it, where variables of the shell may replace some of its words. With the column it begins
+/// in.
 pub(super) fn line_inside(
     lines: &[String],
     call: usize,
@@ -65,8 +65,8 @@ pub(super) fn line_inside(
     same.then_some((call + number, 0))
 }
 
-/// Can the shell make `word` of what is written: what stands before its first variable and behind its last is
-/// there?
+/// Whether the shell can make `word` of what is written: the parts before its first variable and behind its
+/// last must agree.
 fn may_become(written: &str, word: &str) -> bool {
     let Some(first) = written.find(['$', '`']) else { return false };
     let name = |letter: char| letter.is_ascii_alphanumeric() || "_$`{}()".contains(letter);
@@ -75,9 +75,9 @@ fn may_become(written: &str, word: &str) -> bool {
     word.len() >= first + behind.len() && word.starts_with(&written[..first]) && word.ends_with(behind)
 }
 
-/// The number of the line of its standard input that a tool refused, as the tool said it: `Command failed
-/// -:5` (tc, ip), `/dev/stdin:5:43-46: Error` (nft), `iptables-restore: line 5 failed`, `Error occurred at
-/// line: 5`.
+/// The number of the line of its standard input that a tool refused, by its message: `Command failed -:5`
+/// (tc, ip), `/dev/stdin:5:43-46: Error` (nft), `iptables-restore: line 5 failed`, `Error occurred at line:
+/// 5`.
 fn refused_number(stderr: &str) -> Option<usize> {
     let number = |text: &str| text.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok();
     stderr.lines().find_map(|line| {

@@ -85,7 +85,7 @@ pub struct ReadOptions {
     pub devices: Vec<String>,
     /// The sandbox that scripts run in.
     pub sandbox: SandboxOptions,
-    /// What becomes of a script's output.
+    /// What happens to a script's output.
     pub output: Output,
     /// How far the machine looks into packets.
     pub dissector: Dissector,
@@ -114,7 +114,7 @@ pub struct LoadedPolicy {
     pub formats: Vec<InputFormat>,
     /// How taking it in went, one for each file.
     pub outcomes: Vec<ScriptRun>,
-    /// The device that a short policy says leads to the modem.
+    /// The device that leads to the modem, if a short policy names it.
     pub wan: Option<String>,
     /// And the one towards the LAN.
     pub lan: Option<String>,
@@ -154,7 +154,7 @@ impl std::error::Error for LoadError {}
 /// No command of a policy is about the device that the user named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoSuchDevice {
-    /// The device.
+    /// The device's name.
     pub dev: String,
     /// Those that commands are about.
     pub others: Vec<String>,
@@ -187,7 +187,7 @@ impl LoadedPolicy {
     /// Refuses a device that the user named and no command is about.
     ///
     /// # Errors
-    /// No operation names it; the error says which devices there are instead.
+    /// No operation names it; the error lists the devices that there are instead.
     pub fn must_concern(&self, dev: &str) -> Result<(), NoSuchDevice> {
         let mut named = BTreeSet::new();
         for op in &self.machine.log {
@@ -206,7 +206,7 @@ impl LoadedPolicy {
         self.outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(_) | Exit::Signal(_)))
     }
 
-    /// Why nothing can be said of it: there is no traffic control in it. `None`: there is.
+    /// Why there is no result: the policy has no traffic control. `None`: it has.
     pub fn nothing_found(&self) -> Option<String> {
         nothing_found(
             &self.outcomes,
@@ -266,14 +266,14 @@ type Text = (InputFormat, String);
 /// Loads files that belong together, in their order, on one machine.
 ///
 /// # Errors
-/// A file cannot be read, is nothing we know, or cannot be run. What goes wrong inside is told in
+/// A file cannot be read, has no known format, or cannot be run. Errors inside a script are in
 /// [`LoadedPolicy::outcomes`].
 pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<LoadedPolicy, LoadError> {
     let texts = files.iter().map(|path| text(path)).collect::<Result<Vec<_>, _>>()?;
     read_texts(files, texts, options)
 }
 
-/// Loads a text that stands in no file; a script cannot be.
+/// Loads a text that is in no file; a script cannot be loaded so.
 ///
 /// ```
 /// use tidegate_loader::{LoadError, ReadOptions, read_text};
@@ -310,7 +310,7 @@ pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<Loaded
 /// ```
 ///
 /// # Errors
-/// As for [`read`]; refused commands are told in [`LoadedPolicy::outcomes`].
+/// As for [`read`]; refused commands are in [`LoadedPolicy::outcomes`].
 pub fn read_commands(
     name: &str,
     commands: &[Vec<String>],
@@ -323,7 +323,7 @@ pub fn read_commands(
     Ok(policy)
 }
 
-/// What stands, as a short policy, with what that leaves out or does otherwise.
+/// The installed policy as a short policy, with what that leaves out or does otherwise.
 pub fn to_short(reading: &Reading) -> ShortPolicy {
     let load = |text: &str| match read_text("policy.toml", text, &ReadOptions::default()) {
         Ok(policy) => Ok(policy.reading()),
@@ -365,11 +365,11 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
     Ok(policy)
 }
 
-/// How a file asks for its calls.
+/// Where the calls of a file come from.
 enum FileCalls {
-    /// It is run.
+    /// The file is a script, which is run.
     Script,
-    /// It lists them.
+    /// The file lists them.
     List(Vec<ListedCall>),
 }
 
@@ -397,7 +397,7 @@ impl LoadedPolicy {
         }
     }
 
-    /// Carries out what a file asks for, after what was carried out before.
+    /// Carries out the calls of a file, after those of the files before it.
     fn carry_out(
         &mut self,
         path: &Path,

@@ -1,8 +1,8 @@
-//! The words of a line, found where they stand without a search through the line for each.
+//! The words of a line, found at their places without a search through the line for each.
 
 use std::collections::BTreeMap;
 
-/// A line's words by where they stand: what is between blanks, quotes, commas, semicolons and braces.
+/// A line's words by their places: between blanks, quotes, commas, semicolons and braces.
 pub(super) struct LineWords {
     letters: Vec<char>,
     /// The columns at which a word begins, ascending.
@@ -28,10 +28,10 @@ impl LineWords {
         LineWords { letters, begins }
     }
 
-    /// The columns of the first place, from a column on, at which `wanted` stands by itself.
+    /// The columns of the first place, from a column on, at which `wanted` is a separate word.
     pub(super) fn find(&self, wanted: &str, from: usize) -> Option<(usize, usize)> {
-        // What holds what parts words stands where its first word does; what begins with such a letter,
-        // anywhere.
+        // Words with separators inside begin at the place of their first part; words that begin with a
+        // separator, anywhere.
         let first = wanted.split(parts).next()?;
         let length = wanted.chars().count();
         let is_here = |at: usize| {

@@ -14,7 +14,7 @@ use tidegate_syntax::short::{CompiledCommand, Short};
 use tidegate_syntax::tc::{self, NotListed};
 use tidegate_text::shell_word;
 
-/// A call that a file asks for.
+/// A call in a file.
 pub(super) struct ListedCall {
     pub(super) call: Call,
     /// The line of the file, from 1; `None`: the file as a whole, and what was carried out knows its line.
@@ -43,7 +43,7 @@ pub(super) fn devices(format: InputFormat, name: &str, text: &str) -> Vec<String
         InputFormat::Batch | InputFormat::Listing => &["dev"],
         InputFormat::IptablesSave(_) => &["-o", "-i", "--out-interface", "--in-interface"],
         InputFormat::Nft => &["oifname", "iifname", "oif", "iif"],
-        // A script is asked by the sandbox; JSON has become a listing; a short policy has keys for them.
+        // A script runs in the sandbox; JSON has become a listing; a short policy has keys for them.
         InputFormat::Script | InputFormat::TcJson => return Vec::new(),
         InputFormat::Short | InputFormat::Uci | InputFormat::SqmConf | InputFormat::FireQos => {
             return Vec::new();
@@ -63,8 +63,8 @@ pub(super) fn devices(format: InputFormat, name: &str, text: &str) -> Vec<String
     found
 }
 
-/// The devices that a short policy says lead to the modem and to the LAN; where a file comes to several
-/// policies, none does.
+/// The devices of a short policy that lead to the modem and to the LAN; where a file becomes several
+/// policies, none.
 pub(super) fn ends(format: InputFormat, name: &str, text: &str) -> Option<(String, Option<String>)> {
     let policies = short::policies(format, name, text).ok().filter(|_| short::is_short(format))?;
     let [(short, _)] = <[_; 1]>::try_from(policies).ok()?;
@@ -78,7 +78,7 @@ pub(super) fn class_names(format: InputFormat, name: &str, text: &str) -> ClassN
     names.map(|(dev, class, name)| ((dev, class), name)).collect()
 }
 
-/// The calls that a file asks for.
+/// The calls in a file.
 ///
 /// # Errors
 /// What is wrong with the file.

@@ -1,23 +1,23 @@
-//! What the machine has now, asked of its own tools.
+//! The machine's present configuration, from its own tools.
 
 use std::fmt::{self, Write as _};
 use std::io;
 use std::process::Command;
 
-/// The most qdiscs and classes that are asked for their filters.
+/// The most qdiscs and classes whose filters are listed.
 const MAX_PARENTS: usize = 4096;
 
-/// Why the machine's `tc` tells nothing.
+/// Why the machine's `tc` gives no listing.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ListingsError {
     /// It cannot be run.
     NoTool(io::Error),
-    /// It refuses.
+    /// tc refuses.
     Refused {
-        /// Its words.
+        /// tc's arguments.
         args: String,
-        /// What it says.
+        /// tc's message.
         reason: String,
     },
 }
@@ -43,9 +43,9 @@ impl std::error::Error for ListingsError {
     }
 }
 
-/// The listings of all devices of this machine, or of one, as its `tc` prints them, with lines that say of
-/// which device they are: what [`read_text`](crate::read_text) takes. Any user may ask; classes and filters
-/// of every qdisc are asked for, except below roots that stand there by default.
+/// The listings of all devices of this machine, or of one, as its `tc` prints them, with lines that name the
+/// device: what [`read_text`](crate::read_text) takes. Any user may list them; classes and filters of every
+/// qdisc are listed, except below default roots.
 ///
 /// # Errors
 /// There is no tc, or no such device.
@@ -89,7 +89,7 @@ pub fn live_listings(dev: Option<&str>) -> Result<String, ListingsError> {
         parents.extend(ids.map(|id| (name.clone(), id.to_owned())));
     }
     for (name, parent) in parents.iter().take(MAX_PARENTS) {
-        // Kinds without filters say so; that is no fault.
+        // Kinds without filters refuse the listing; that is no error.
         let Ok(filters) = tc(&["-d", "filter", "show", "dev", name, "parent", parent]) else { continue };
         if !filters.trim().is_empty() {
             let _ = writeln!(out, "# dev {name} parent {parent}");
@@ -99,7 +99,7 @@ pub fn live_listings(dev: Option<&str>) -> Result<String, ListingsError> {
     Ok(out)
 }
 
-/// What tc says.
+/// tc's output.
 fn tc(args: &[&str]) -> Result<String, ListingsError> {
     let output = Command::new("tc").args(args).output().map_err(ListingsError::NoTool)?;
     if !output.status.success() {

@@ -1,9 +1,9 @@
-//! Policies in which there is no traffic control: said the same by every command, for a user who named the
-//! wrong file, or whose `tc` runs where it is not followed.
+//! Policies without traffic control: every command reports them the same way, to a user who named the wrong
+//! file, or whose `tc` runs where it is not followed.
 
 use tidegate_capture::{Exit, ScriptRun, troubles};
 
-/// What is said of them.
+/// The message for them.
 pub(crate) const NOTHING_FOUND: &str = "no traffic control command was run";
 
 /// Tools that show and configure nothing else, and what the names of others begin with.
@@ -12,15 +12,15 @@ const TOOLS: [&str; 4] = ["tc", "nft", "iptables", "ip6tables"];
 const ELSEWHERE: [&str; 9] =
     ["nsenter", "docker", "podman", "nerdctl", "lxc-attach", "machinectl", "chroot", "ssh", "ip netns exec"];
 
-/// Why nothing can be said of a policy: none of its files, each with its name and lines, came to a call of
-/// tc, nft or iptables. `None`: one did, or a script was ended before its end.
+/// Why a policy has no result: none of its files, each with its name and lines, came to a call of tc, nft or
+/// iptables. `None`: one did, or a script was ended before its end.
 pub fn nothing_found<'t>(
     outcomes: &[ScriptRun],
     files: impl IntoIterator<Item = (&'t str, &'t [String])>,
 ) -> Option<String> {
     let called =
         |tool: &str| TOOLS.iter().any(|known| tool == *known || tool.starts_with(&format!("{known}-")));
-    // A script that was cut may have called tc later: its trouble says what cut it.
+    // A script that was cut off may have called tc later: its warning has the reason.
     let cut = outcomes.iter().any(|outcome| !outcome.exit.is_own());
     if cut || outcomes.iter().flat_map(|outcome| &outcome.calls).any(|recorded| called(&recorded.call.tool)) {
         return None;
@@ -35,7 +35,7 @@ pub fn nothing_found<'t>(
             );
         } else if let Some((line, wanted)) = not_reached(lines).filter(|_| usage.is_none()) {
             text += &format!("\n  {name}:{line}: tc is called here, but the script did not come to it");
-            // What failed before the script looked at its arguments is told where it failed.
+            // A failure before the script looked at its arguments is reported where it failed.
             if !wanted.is_empty() && outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(0 | 1)))
             {
                 text += &format!(

@@ -19,10 +19,10 @@ pub fn understand(text: &str) -> Result<(Short, Compiled), Vec<Problem>> {
     Ok((short, compiled))
 }
 
-/// The most problems with one file that are told of.
+/// The most problems of one file that are reported.
 const MAX_PROBLEMS: usize = 100;
 
-/// Problems as a compiler tells them.
+/// Problems in a compiler's style.
 pub fn tell(path: &Path, text: &str, problems: &[Problem]) -> String {
     let name = path.display().to_string();
     let sentence: String =

@@ -1,4 +1,4 @@
-//! From calls to steps: each command with its words, and where they stand.
+//! From calls to steps: each command with its words, and their places.
 
 use super::LoadedPolicy;
 use super::lists::ListedCall;
@@ -77,7 +77,7 @@ impl LoadedPolicy {
             line: source.line,
             columns: (0, 0),
         });
-        // The text stands where the tool is called.
+        // The text is in the lines of the tool's call.
         let call_of_tool = frames.last().map(|frame| frame.place.clone()).or_else(|| outside.clone());
         for one in carried {
             let (place, from) = match (direct, one.line) {
@@ -93,7 +93,7 @@ impl LoadedPolicy {
             let words = match (&place, from) {
                 (Some(place), Some(from)) => {
                     let mut words = self.words_from(place, from, &one.words[1..]);
-                    // What stands in a function others may share.
+                    // Other calls may share a line inside a function.
                     words.iter_mut().for_each(|word| word.literal &= frames.is_empty());
                     words
                 }
@@ -104,7 +104,7 @@ impl LoadedPolicy {
             };
             let ops = done..one.ops.max(done);
             done = ops.end;
-            // What stands in no line of the file is the tool's own doing: it clears the way.
+            // A command in no line of the file is the tool's own: it clears the device first.
             let tool =
                 if direct && one.line.is_none() { recorded.call.tool.clone() } else { one.words[0].clone() };
             self.steps.push(Step {
@@ -178,9 +178,9 @@ impl LoadedPolicy {
         Some(SourceLocation { file: self.source(file, None), line: *line, columns: (0, 0) })
     }
 
-    /// Where a command of a batch that a script's call at `call` read stands in the script: letter by letter
-    /// in the call's own line (`printf '…' | tc -b -`), or in line `number` of the text behind it (`tc -b -
-    /// <<EOF`), where the shell's variables may stand for some of its words. With the column it begins in.
+    /// The place of a command of a batch that a script's call at `call` read: literally in the call's own
+    /// line (`printf '…' | tc -b -`), or in line `number` of the text behind it (`tc -b - <<EOF`), where
+    /// variables of the shell may replace some of its words. With the column it begins in.
     fn inside(
         &self,
         call: &SourceLocation,
@@ -191,12 +191,12 @@ impl LoadedPolicy {
         Some((SourceLocation { line, ..call.clone() }, column))
     }
 
-    /// The words of a command where they stand in its line.
+    /// The words of a command at their places in its line.
     fn words_at(&mut self, place: &SourceLocation, words: &[String]) -> Vec<Word> {
         self.words_from(place, 0, words)
     }
 
-    /// The same, of a command that begins behind others in its line.
+    /// The words of a command that begins behind others in its line.
     fn words_from(&mut self, place: &SourceLocation, from: usize, words: &[String]) -> Vec<Word> {
         let own = (place.file, place.line);
         // The commands of one line follow each other; a line of a short policy may be as long as the file.

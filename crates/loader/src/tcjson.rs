@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// The listing that a file of tc's JSON stands for. `dev` is the device of what names none.
+/// The listing for a file of tc's JSON. `dev` is the device of entries that name none.
 ///
 /// # Errors
 /// What cannot be read.
@@ -136,7 +136,7 @@ fn filter(
     }
     for (key, value) in options {
         match key.as_str() {
-            // `"mode": "hash"` stands for the word itself.
+            // `"mode": "hash"` is the word itself.
             "mode" => words.push_str(&format!(" {}", value.as_str().unwrap_or("hash"))),
             _ => option(&mut words, key, value),
         }

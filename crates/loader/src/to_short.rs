@@ -1,9 +1,8 @@
-//! What stands, as a short policy, and all that differs: the policy that comes out is compiled and laid
-//! beside what it was made of.
+//! The installed policy as a short policy, and all that differs: the resulting policy is compiled and
+//! compared with its source.
 //!
-//! The packets of each class of the one are held against those of each class of the other, all of them at
-//! once; and the queues beside one another. So what is not named has the same class and the same queue in
-//! both.
+//! The packets of each class of the one are compared with those of each class of the other, all of them at
+//! once; and the queues with one another. So what is not named has the same class and the same queue in both.
 
 use crate::short::understand;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +35,7 @@ pub struct ShortPolicy {
 /// How the text that comes out is loaded.
 pub(crate) type Load<'l> = &'l dyn Fn(&str) -> Result<Reading, String>;
 
-/// What stands, as a short policy.
+/// The installed policy as a short policy.
 pub(crate) fn to_short(reading: &Reading, load: Load<'_>) -> ShortPolicy {
     let mut misfits = Vec::new();
     let uses = Uses::of(reading);
@@ -69,7 +68,7 @@ pub(crate) fn to_short(reading: &Reading, load: Load<'_>) -> ShortPolicy {
     match laid_beside(reading, &converted, &text, load) {
         Ok(found) => misfits.extend(found),
         Err(why) => {
-            // It is a fault of tidegate's, and better said than printed.
+            // It is a bug of tidegate's, and better reported than printed.
             misfits.push(misfit("the short policy that comes out", why));
             return ShortPolicy { text: None, misfits };
         }
@@ -95,7 +94,7 @@ fn chains(reading: &Reading) -> Vec<Rules> {
     rules
 }
 
-/// What differs between what stands and the short policy.
+/// The differences between the installed policy and the short one.
 fn laid_beside(
     reading: &Reading,
     converted: &Conversion,
@@ -140,7 +139,7 @@ impl<'r> Beside<'r> {
 
     /// Packets whose class is another.
     fn packets(&mut self) {
-        // Where all packets wait together nothing is told apart.
+        // Where all packets share one queue nothing is classified.
         let with_classes = |dev: &&(String, String)| {
             let tells_apart = |kind: Kind| matches!(kind, Kind::Htb | Kind::Hfsc);
             self.first.classes.iter().any(|class| class.dev == dev.0 && tells_apart(class.kind))
@@ -164,7 +163,7 @@ impl<'r> Beside<'r> {
         let found: Vec<ClassPair> = found.into_iter().filter(|pair| of_root(&pair.from)).collect();
         let differs = |pair: &&ClassPair| match (self.names.get(&pair.from), self.called.get(&pair.to)) {
             (Some(own), Some(other)) => own != other,
-            // That a class is left out has been said; its packets belong to none then.
+            // The class is reported as left out; its packets then have no class.
             (None, Some(other)) => other != REST,
             (_, None) => false,
         };

@@ -165,7 +165,7 @@ fn tree(dice: &mut Dice, dev: &str, link: u64, shape: u64, tc: &mut String, rule
     }
 }
 
-/// Packets as people send them, most of which some filter asks for.
+/// Packets as people send them, most of which some filter matches.
 fn packet(dice: &mut Dice) -> Packet {
     let protocol = dice.one(&["tcp", "udp", "tcp", "icmp"]);
     let source = dice.one(&["192.168.1.10", "192.168.1.200", "10.1.1.1"]);
@@ -182,7 +182,7 @@ fn packet(dice: &mut Dice) -> Packet {
     Packet::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// What became of a packet that leaves by eth0.
+/// Where a packet that leaves by eth0 ended.
 enum Went {
     /// It waited in this class at the top of the tree, or in none.
     In(Option<Handle>),
@@ -315,7 +315,7 @@ fn what_comes_out_is_what_went_in_but_for_what_is_named() {
     assert!(made > POLICIES / 2 && same > compared / 3, "{made} {compared} {same}");
 }
 
-/// Classes whose rates in HTB are others than in the source, and of which that is not said.
+/// Classes whose rates in HTB differ from the source without being reported.
 fn rates(
     source: &Reading,
     other: &Reading,
@@ -398,8 +398,8 @@ fn of_batch(name: &str, batch: &str, rules: &str) -> (String, String) {
     (short.text.unwrap_or_default(), output)
 }
 
-/// An ifb shapes the direction of what is led to it: what leaves by a device is its `up`, what arrives its
-/// `down`.
+/// An ifb shapes the direction of the packets redirected to it: packets that leave a device are its `up`,
+/// arriving ones its `down`.
 #[test]
 fn what_leaves_is_not_taken_for_what_arrives() {
     let tree = "qdisc add dev ifb0 root handle 1: htb default 10\n\
@@ -510,7 +510,7 @@ fn a_rule_whose_hosts_the_class_has_is_not_left_out() {
     assert!(output.contains(named) && output.matches("behind the provider").count() == 1, "{text}{output}");
 }
 
-/// What a filter of u32 asks is said in words, or as tc's own.
+/// The conditions of a u32 filter are given in words, or as tc's own.
 #[test]
 fn bytes_that_a_filter_asks_for_are_said_in_words() {
     let tree = "qdisc add dev eth0 root handle 1: htb default 30\n\

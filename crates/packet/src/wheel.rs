@@ -23,6 +23,7 @@ impl Timer {
 
 impl Ord for Timer {
     fn cmp(&self, other: &Timer) -> Ordering {
+        // Recorded: answers/timers-in-one-place-fire-last-armed-first.
         self.at.cmp(&other.at).then(other.level.cmp(&self.level)).then(other.armed.cmp(&self.armed))
     }
 }

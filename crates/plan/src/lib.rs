@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! live (dumps of the kernel) ──┐
-//!                              ├─▶ compare place by place ─▶ ChangePlan { steps } ─▶ operations, in an order in which each finds what it stands on
+//!                              ├─▶ compare place by place ─▶ ChangePlan { steps } ─▶ operations, each after what it needs
 //! wanted (dumps of the model) ─┘                                 └─▶ lines: `+` made, `~` changed, `-` taken away
 //! ```
 //! What is equal is not touched: a queue that need not change keeps its packets. Both sides are dumps, so the

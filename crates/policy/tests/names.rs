@@ -244,22 +244,26 @@ fn red(idle: Option<Box<tidegate_policy::IdleTable>>) -> QdiscParams {
 fn what_goes_before_a_packet() {
     let output_of = |params: QdiscParams, kind: Kind| format!("{:?}", kind.ahead(&params));
     let table = [
-        (QdiscParams::Codel(Default::default()), Kind::Codel, "[Held { us: 5000, spares_frame: true }]"),
-        (QdiscParams::Pie(Default::default()), Kind::Pie, "[Held { us: 15000, spares_frame: false }]"),
+        (
+            QdiscParams::Codel(Default::default()),
+            Kind::Codel,
+            "[ShortDelay { us: 5000, spares_frame: true }]",
+        ),
+        (QdiscParams::Pie(Default::default()), Kind::Pie, "[ShortDelay { us: 15000, spares_frame: false }]"),
         (
             QdiscParams::DualPi2(Default::default()),
             Kind::DualPi2,
-            "[Held { us: 15000, spares_frame: false }]",
+            "[ShortDelay { us: 15000, spares_frame: false }]",
         ),
         (
             QdiscParams::FqCodel(Default::default()),
             Kind::FqCodel,
-            "[Turns { quantum: 1514 }, Held { us: 5000, spares_frame: true }]",
+            "[Turns { quantum: 1514 }, ShortDelay { us: 5000, spares_frame: true }]",
         ),
         (
             QdiscParams::FqPie(Default::default()),
             Kind::FqPie,
-            "[Turns { quantum: 1514 }, Held { us: 15000, spares_frame: false }]",
+            "[Turns { quantum: 1514 }, ShortDelay { us: 15000, spares_frame: false }]",
         ),
         (
             QdiscParams::Fq(Default::default()),

@@ -6,7 +6,7 @@
 //! | 2 | kind |
 //! | 3 | which exchange of the session, modulo 256: what comes late from the one before is not taken for the
 //! next one's |
-//! | 4-7 | the session's number, which it was told |
+//! | 4-7 | the session's number, from the server |
 //! | 8-11 | the front of a keyed hash of the rest, by the session's key for who sends |
 //! | 12-15 | the packet's number |
 //! | 16-23 | when it was sent, by the sender's clock, ns |

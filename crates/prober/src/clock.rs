@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub struct ProbeClock {
     began: Instant,
-    /// The same moment by the wall clock, ns since 1970.
+    /// The wall-clock time of that moment, ns since 1970.
     epoch_ns: u64,
     steps: Steps,
 }
@@ -34,7 +34,7 @@ impl ProbeClock {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Waits until a time, to a few microseconds; false: `is_over` said so before.
+    /// Waits until a time, to a few microseconds; false: `is_over` became true before.
     pub fn wait_until(&self, at_ns: u64, is_over: impl Fn() -> bool) -> bool {
         loop {
             let left = Duration::from_nanos(at_ns.saturating_sub(self.now()));

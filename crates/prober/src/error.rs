@@ -19,14 +19,14 @@ pub enum Error {
     },
     /// There is no way to an address.
     NoRoute {
-        /// The address.
+        /// The address without a route.
         to: String,
         /// The kernel's words.
         why: io::Error,
     },
     /// We may not do that.
     NotAllowed {
-        /// What.
+        /// The operation.
         what: String,
         /// How to be allowed to.
         remedy: String,
@@ -35,14 +35,14 @@ pub enum Error {
     Io {
         /// What was tried.
         what: String,
-        /// Its words.
+        /// The system's error.
         why: io::Error,
     },
     /// What was requested cannot be.
     Wrong(String),
     /// No one answers there.
     NoReply {
-        /// Where.
+        /// The server's address.
         to: SocketAddr,
         /// The kernel's words.
         why: io::Error,
@@ -53,11 +53,11 @@ pub enum Error {
     WantsNoToken,
     /// The server could not prove that it knows the token.
     Impostor,
-    /// The server says no.
+    /// The server refuses the measurement.
     Refused(String),
-    /// What the server says makes no sense.
+    /// The server sent an invalid message.
     Nonsense(Malformed),
-    /// The server has closed the connection, or says nothing any more.
+    /// The server has closed the connection, or sends nothing any more.
     Gone(String),
 }
 

@@ -1,7 +1,7 @@
 //! TCP flows of a session: what load is made of, with TCP's own account of each.
 //!
-//! Upwards we are the sender and ask our own kernel. Downwards the server puts what its kernel says into the
-//! front of each block it sends.
+//! For uploads we are the sender and ask our own kernel. For downloads the server puts its kernel's figures
+//! into the front of each block it sends.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -24,7 +24,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 /// Bytes read or written at once.
 const CHUNK: usize = 64 << 10;
-/// What lies in the kernel not yet sent is no more than this, so that what is said of the flow is of now.
+/// The most that may be unsent in the kernel, bytes, so that the flow's figures are current.
 const UNSENT: u32 = 128 << 10;
 
 /// How to open flows of a session.
@@ -46,7 +46,7 @@ pub struct MeasuredFlow {
     /// Payload bytes that had arrived (downwards) or were acknowledged (upwards) by each time, by our clock,
     /// ns.
     pub bytes: Vec<(u64, u64)>,
-    /// What the sender's TCP said, with times by our clock, ns.
+    /// The figures of the sender's TCP, with times by our clock, ns.
     pub samples: Vec<TcpSample>,
     /// Why it ended early, if it did.
     pub problem: Option<String>,
@@ -135,7 +135,7 @@ impl Notes<'_> {
         went
     }
 
-    /// Notes what our own TCP says, if it is time to.
+    /// Notes the figures of our own TCP, if it is time to.
     fn note_sender(&mut self, stream: &TcpStream, anyway: bool) {
         let now = self.clock.now();
         if now < self.next && !anyway {
@@ -199,7 +199,7 @@ impl Notes<'_> {
     }
 }
 
-/// What TCP says, as a sample of no time.
+/// TCP's figures, as a sample without a time.
 pub(crate) fn sample(info: &socket::TcpInfo) -> TcpSample {
     TcpSample {
         at_ns: 0,

@@ -1,7 +1,7 @@
-//! Who stands on the way to a host: the gateway of the LAN, the provider's first router, and those behind it.
+//! The hops on the path to a host: the gateway of the LAN, the provider's first router, and those behind it.
 //!
-//! Requests whose hop limit ends early are answered by anyone who throws them away. Routers answer so only
-//! about once a second, so each is found once and then asked by its own address, if it answers that.
+//! A request whose hop limit runs out is answered by the router that drops it (ICMP time exceeded). Routers
+//! limit that to about one a second, so each is found once and then pinged at its own address, if it replies.
 
 use crate::Error;
 use crate::ping::{PingMethod, PingProgress, PingSchedule, Pinger, USUAL_SIZE};
@@ -9,17 +9,17 @@ use std::net::IpAddr;
 use std::time::Duration;
 use tidegate_measure::pinged::PingTarget;
 
-/// Hops that are asked at most.
+/// The most hops that are pinged.
 pub const MOST_HOPS: u8 = 32;
-/// How often each hop is asked before it counts as silent.
+/// How many requests a hop gets before it counts as silent.
 const TRIES: u64 = 3;
 /// From one try to the next.
 const BETWEEN: Duration = Duration::from_millis(400);
-/// How long someone who says nothing is waited for, ns.
+/// The timeout for a silent hop, ns.
 const SILENCE: u64 = 2_000_000_000;
 /// From one look to the next.
 const LOOK: Duration = Duration::from_millis(5);
-/// A router that answers no echo requests is asked no more often than it may answer.
+/// A router that answers no echo requests is probed no faster than it may answer.
 pub const SLOWLY: Duration = Duration::from_secs(1);
 
 /// Someone on the way.
@@ -53,8 +53,8 @@ pub fn find(to: IpAddr, way: PingMethod, most: u8) -> Result<Vec<Hop>, Error> {
     Ok(hops)
 }
 
-/// A plan that asks this hop repeatedly: by its own address, or through the hop limit of requests to
-/// `to`, slowly. `None`: it is silent.
+/// A schedule that pings this hop: at its own address, or through the hop limit of requests to `to`, slowly.
+/// `None`: it is silent.
 pub fn watch(hop: &Hop, to: IpAddr, way: PingMethod, interval: Duration) -> Option<PingSchedule> {
     let address = hop.address?;
     let mut plan = plan(address, PingMethod::Icmp, None, 0);

@@ -1,9 +1,9 @@
 #![forbid(unsafe_code)]
 //! Measuring with real sockets and by the real clock.
 //!
-//! [`ping`] asks hosts repeatedly and notes every answer; [`hops`] finds finding the hops on the path;
-//! [`load`] fills a line at whose remote end no one helps. [`ServerSession`] is the remote end of a
-//! [`tidegate_measure::stream::Path`], and [`serve`] is what is there.
+//! [`ping`] pings hosts on a schedule and notes every reply; [`hops`] finds the hops on the path; [`load`]
+//! fills a line without a helper at its remote end. [`ServerSession`] is the remote end of a
+//! [`tidegate_measure::stream::Path`], and [`serve`] is the server itself.
 
 mod blind;
 mod chance;

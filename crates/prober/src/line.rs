@@ -9,7 +9,7 @@ use tidegate_probe_wire::{ControlMessage, Malformed, Role, Seal, SessionKey, TAG
 
 /// Bytes read at once.
 const CHUNK: usize = 16 << 10;
-/// How long what is said may take to be taken by the other side's kernel: beyond it, it is gone.
+/// How long the other side's kernel may take to accept a message: beyond that it counts as gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What came over a line.
@@ -25,13 +25,13 @@ pub(crate) enum Came {
     End,
 }
 
-/// A connection.
+/// A connection with its framing.
 #[derive(Debug)]
 pub(crate) struct Line {
     stream: TcpStream,
     /// What was read and not understood yet.
     heard: Vec<u8>,
-    /// Once there is a key: for what we say, and for what the other side says.
+    /// Once there is a key: the seals for both directions.
     seals: Option<(Seal, Seal)>,
 }
 
@@ -58,7 +58,7 @@ impl Line {
         self.stream.write_all(&bytes)
     }
 
-    /// From here on both sides seal what they say; `side` is ours.
+    /// From here on both sides seal their messages; `side` is ours.
     pub(crate) fn seal(&mut self, key: &SessionKey, side: Role) {
         self.seals = Some((key.seal(side), key.seal(side.other())));
     }

@@ -13,20 +13,20 @@ use std::time::Duration;
 use tidegate_sys::icmp::Errors;
 use tidegate_sys::{poll, stamped};
 
-/// How often each hop is asked.
+/// How many requests each hop gets.
 const TRIES: u64 = 2;
 /// From one look to the next.
 const LOOK: Duration = Duration::from_millis(20);
 /// The longest message that is read.
 const BUFFER: usize = 2048;
-/// Bytes of the head of an ICMP message, behind which the quoted packet stands.
+/// Bytes of the header of an ICMP message, which the quoted packet follows.
 const HEAD: usize = 8;
 
 /// Who quoted a packet, and the DS field that it had there, in the order of the way.
 pub type Quoted = Vec<(IpAddr, u8)>;
 
-/// Sends packets with a DS field towards an address, and tells how those looked that came to an end at the
-/// first `most` hops.
+/// Sends packets with a DS field towards an address, and reports the field in the packets that the first
+/// `most` hops quote in their ICMP errors.
 ///
 /// # Errors
 /// It is not allowed (that needs CAP_NET_RAW), or there is no way.
@@ -69,7 +69,7 @@ fn plan(to: IpAddr, ds_field: u8, hops: u8) -> PingSchedule {
 fn listen(errors: &Errors, to: IpAddr, heard: &mut BTreeMap<IpAddr, u8>) -> io::Result<()> {
     poll::readable(&[errors.as_fd()], LOOK)?;
     let mut buffer = [0; BUFFER];
-    // Bounded: others may be told much.
+    // Bounded: other processes may get many messages.
     for _ in 0..1024 {
         let Some(came) = stamped::receive(errors, &mut buffer)? else { break };
         let by = came.from.map(|from| from.ip());

@@ -154,7 +154,7 @@ fn names_and_ports_that_are_not_there_are_told() {
     let (server, target) = serve("127.0.0.1", None, Quotas::default());
     let wrong = ServerSession::connect(&ServerTarget { family: AddressFamily::V6, ..target.clone() });
     assert!(matches!(wrong, Err(Error::NoName { .. })), "{wrong:?}");
-    // A connection that says nothing costs no one anything.
+    // A silent connection costs nothing.
     let silent = TcpStream::connect(server.at()[0]).unwrap();
     assert!(ServerSession::connect(&target).is_ok());
     drop(silent);

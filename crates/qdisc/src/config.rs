@@ -293,9 +293,11 @@ impl Shaper {
     fn must_take_child(&mut self, parent: Handle) -> Result<(), TcError> {
         match self.node(parent.qdisc()) {
             Some(node) if node.kind().classes() == ClassLayout::None => {
+                // Recorded: answers/parent-not-classful.
                 Err(TcError::new(Errno::OpNotSupp, "Parent qdisc is not classful"))
             }
             Some(node) if node.has_class(parent) => Ok(()),
+            // Recorded: answers/class-not-found.
             _ => Err(TcError::new(Errno::NoEnt, "Specified class not found")),
         }
     }

@@ -830,8 +830,8 @@ impl QdiscNode {
             if let Some(rehash) = self.body.get_mut().as_rehash_mut() {
                 rehash.rehash(cx, own, due, filtered);
             }
-            // What finds no space in its new bucket is dropped to the qdiscs above, but not counted here, as
-            // in Linux.
+            // A packet without space in its new bucket counts as dropped in the qdiscs above, but not here
+            // (recorded: answers/sfq-rehash-drops-above-only).
             self.stats.drops = self.stats.drops.wrapping_sub(cx.dropped.since(before).packets);
         } else {
             self.filters_mut().perturb(due, cx.now, cx.wheel, &mut cx.random.random());

@@ -1,8 +1,8 @@
 //! Recorded runs of a real kernel, compared with the engine below every command: no process, no sandbox, no
 //! file but the recordings themselves.
 //!
-//! What a recording's commands need of a shell beyond plain lines stands by name in the command line's own
-//! test, which runs all of them.
+//! Recordings whose commands need more of a shell than plain lines are listed by name in the command line's
+//! own test, which runs all of them.
 
 use tidegate_archives::{RecordingFiles, first_line, identical, recordings, without_place};
 use tidegate_replay::recorded::{

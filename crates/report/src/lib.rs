@@ -3,7 +3,7 @@
 //!
 //! A trial ([`tidegate_measure::trial::Trial`]) becomes [`text`] for a terminal and [`html`] as one page that
 //! needs no network; [`experiment`] does the same for a scenario that was carried out. [`chart`] draws; its
-//! charts stand alone as well, through [`svg`]. The figures, and documents for programs, are
+//! charts are files of their own as well, through [`svg`]. The figures, and documents for programs, are
 //! `tidegate_analysis`'s.
 //!
 //! Pictures as PNG need the feature `png`, which is on by default: it brings `resvg`, half of all

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// Which side of its column a cell stands on.
+/// How a cell is aligned in its column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Align {
     /// Words.

@@ -102,7 +102,7 @@ fn spread(figures: &Pings) -> Vec<String> {
     cells
 }
 
-/// Where there is no figure: was nothing asked, or nothing answered?
+/// The reason for a missing figure: nothing was sent, or nothing came back.
 pub(crate) fn unanswered(figures: &Pings) -> &'static str {
     if figures.sent() > 0 { "no reply" } else { "not sent" }
 }

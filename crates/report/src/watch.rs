@@ -1,4 +1,4 @@
-//! A course as a terminal shows it: a line for each class, as many columns as there is room for.
+//! An interval as a terminal shows it: a line for each class, as many columns as there is room for.
 
 use std::fmt::Write;
 use tidegate_analysis::watch::{DeviceInterval, Figures, QueueRow};
@@ -50,7 +50,7 @@ const COLUMNS: [Column; 12] = [
     Column { head: "ceil", width: 7, dispensable: 8, cell: |of| of.ceil_bps.map_or_else(nothing, compact) },
 ];
 
-/// A course in lines of at most so many columns, each ended.
+/// An interval in lines of at most so many columns, each ended.
 pub fn screen(course: &DeviceInterval, columns: usize) -> String {
     let mut text = cut(&headline(course), columns) + "\n";
     let longest = course.rows.iter().map(|row| name(row).chars().count()).max().unwrap_or(0).max(8);

@@ -1,4 +1,4 @@
-//! From what a scenario says of an item to what the network does.
+//! From an item of a scenario to traffic in the network.
 
 use crate::lay::{self, LaidOut, START};
 use crate::model::{DatagramPacing, NodeRole, Scenario, TrafficItem, TrafficKind};
@@ -12,21 +12,21 @@ use tidegate_sim::{
     SourceSpec, Transaction, TransactionId, TransactionSpec,
 };
 
-/// A largest network packet where no link says otherwise.
+/// The largest network packet where no link sets one.
 const USUAL_MTU: u32 = 1500;
 
 /// What goes on, in the network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Going {
     Flow(FlowId),
-    /// What ssh says first; the transfer follows when it has ended.
+    /// ssh's login; the transfer follows when it has ended.
     Login(TransactionId, FlowSpec),
     Source(SourceId),
     Ping(ProbeId),
     Transaction(TransactionId),
 }
 
-/// Between whom, on which ways, when.
+/// The ends, the paths, and the times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Talk {
     src: IpAddr,
@@ -128,7 +128,7 @@ impl Talk {
         let usual = FlowSpec::bulk(ends, self.there.path, self.back.path);
         FlowSpec {
             control: own.control(),
-            // A receiver that is asked for it takes it, unless it was told not to.
+            // A receiver accepts ECN when it is requested, unless it is configured not to.
             ecn: if receiver.tcp.ecn == Some(EcnCodepoint::Off) { EcnCodepoint::Off } else { own.ecn() },
             bytes: *bytes,
             dsfield: item.dsfield,

@@ -265,8 +265,8 @@ pub fn probe(
     }
 }
 
-/// The probes of an errand, from what took how long until everything, the first and the first paint: of a
-/// page three, else one.
+/// The probes of a transaction, from its durations until everything, the first reply and the first paint:
+/// three for a page, else one.
 pub fn transaction_probes(
     item: &TrafficItem,
     base: &dyn Fn(&str, Answers) -> doc::ProbeRecord,

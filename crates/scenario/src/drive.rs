@@ -24,8 +24,8 @@ enum Due<'s> {
     Command(&'s MachineCommand),
 }
 
-/// Does a run from its beginning to its end, or until it is stopped; `asked`: what happens beside what the
-/// scenario says.
+/// Carries out a run from its beginning to its end, or until it is stopped; `asked`: events beside those of
+/// the scenario.
 ///
 /// # Errors
 /// What a machine refuses of a policy (one that was prepared is not refused), and what keeps the traffic from
@@ -244,7 +244,7 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
         self.follow_rings();
     }
 
-    /// The rings of all devices, as ethtool tells them.
+    /// The rings of all devices, as ethtool shows them.
     fn rings_now(&mut self) -> Vec<Vec<u32>> {
         let mut all = Vec::new();
         for (number, devices) in self.laid.devices.iter().enumerate() {
@@ -276,7 +276,7 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
         }
     }
 
-    /// Changes a direction of a link as far as that is told.
+    /// Changes a direction of a link in the properties that are given.
     fn change(&mut self, cable: usize, up: bool, line: &LinkDirection) {
         let of = &self.scenario.cables[cable];
         let from = if up { of.ends.first() } else { of.ends.last() };

@@ -9,10 +9,11 @@ pub(crate) fn comparisons(scenario: &Scenario, experiment: &Experiment) -> Vec<C
     scenario.expect.iter().filter_map(|expected| compare(scenario, experiment, expected)).collect()
 }
 
-/// The first expectation that asks for what is not measured; what it asks for is known only after a run.
+/// The first expectation about a figure that is not measured; which figures there are is known only after a
+/// run.
 ///
 /// # Errors
-/// Its place, and what can be asked for.
+/// The expectation's place, and the figures there are.
 pub fn check(scenario: &Scenario, experiment: &Experiment) -> Result<(), Diagnostic> {
     let selected =
         scenario.expect.iter().flat_map(|expected| std::iter::once(&expected.figure).chain(&expected.over));

@@ -52,8 +52,9 @@ pub fn simulate_case(
     run(scenario, prepared, case, commands, watch, Simulated::default())
 }
 
-/// Does all runs of a scenario in virtual time, one after the other, and judges them. A program with several
-/// processors does the same from the parts, with [`simulate_case`] on each: runs share nothing that changes.
+/// Carries out all runs of a scenario in virtual time, one after the other, and checks the expectations. A
+/// program with several processors can use the parts, with [`simulate_case`] on each: runs share nothing that
+/// changes.
 ///
 /// # Errors
 /// What a machine refuses, a program that would have to run, or a figure that nothing measures; each with its

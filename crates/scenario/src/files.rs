@@ -65,7 +65,7 @@ impl std::error::Error for FileError {}
 /// A policy's file that a scenario names, and the machine it is meant for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyFile {
-    /// The file.
+    /// The file's path.
     pub path: PathBuf,
     /// Arguments for a script.
     pub args: Vec<String>,

@@ -10,9 +10,9 @@ use tidegate_packet::{Nanos, Time};
 use tidegate_sim::Limit;
 use tidegate_sim::world::{Cable, CableDirection, CableEnd, Layout, RouterNode, World};
 
-/// When packets begin to flow; the policies have stood for a while then.
+/// When packets begin to flow; the policies have been installed for a while then.
 pub const START: Time = Time(8_000_000_000);
-/// What a queue on the way holds where no one says: a quarter of a second, or as much as this, in bytes.
+/// The default size of a queue on the path: a quarter of a second, or this many bytes if that is more.
 const USUAL_BUFFER: u64 = 64_000;
 
 /// A network, ready to run.
@@ -116,8 +116,8 @@ fn device_ids(node: &ScenarioNode, gateway: &Gateway) -> Vec<DeviceId> {
 
 /// A direction of a link as the network knows it.
 fn direction(line: &LinkDirection, role: NodeRole, ring: Option<u32>) -> CableDirection {
-    // A device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame,
-    // unless someone says so.
+    // A device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame by
+    // default.
     let requested = ring.filter(|ring| *ring != DeviceSpec::default().ring);
     CableDirection {
         bits_per_second: line.rate,

@@ -4,12 +4,12 @@
 //!
 //! ```text
 //! text ──▶ parse ──▶ Scenario ──▶ prepare (policies loaded, each tried once)
-//!                      └─ cases × repeats: lay (a World) ──▶ run (read step by step) ──▶ document ──▶ judge
+//!                      └─ cases × repeats: lay (a World) ──▶ run (read step by step) ──▶ document ──▶ expectations
 //! ```
 //!
-//! Pure: no files, clock, processes or output. What a scenario names beside its own text comes through
-//! [`Files`]; who carries its traffic is a [`run::TrafficDriver`], simulated hosts ([`Simulated`]) or real
-//! ones (`tidegate-lab`). The same text and seed give the same document to the byte.
+//! Pure: no files, clock, processes or output. Files that a scenario names come through [`Files`]; its
+//! traffic is carried by a [`run::TrafficDriver`], simulated hosts ([`Simulated`]) or real ones
+//! (`tidegate-lab`). The same text and seed give the same document to the byte.
 //!
 //! ```
 //! use std::path::Path;

@@ -1,5 +1,4 @@
-//! What a scenario's file says, understood: who is there, what joins them, what goes on, what is compared,
-//! what is expected.
+//! A scenario's file, parsed: nodes, links, traffic, the policies compared, and expectations.
 
 use crate::transactions::PageShape;
 use std::net::IpAddr;
@@ -15,7 +14,7 @@ pub type TextRange = Range<usize>;
 /// An experiment to be.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The file that it stands in, for messages and what is beside it.
+    /// The scenario's file, for messages and for files beside it.
     pub path: PathBuf,
     /// The text of the file, for messages.
     pub text: String,
@@ -56,7 +55,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The node that stands for a device of the machine that the kernel is: beyond those of the file.
+    /// The node of a device of the machine that the kernel is: numbered beyond those of the file.
     pub fn port(&self, device: usize) -> usize {
         self.nodes.len() + device
     }
@@ -149,7 +148,7 @@ pub struct ScenarioDevice {
     pub name: String,
     /// What kind it is.
     pub kind: LinkDriver,
-    /// The device that it stands on.
+    /// The device that it is stacked on.
     pub on: Option<String>,
     /// Its address and the length of the prefix.
     pub address: Option<(IpAddr, u8)>,
@@ -186,8 +185,8 @@ impl TcpOptions {
         self.control.unwrap_or(CongestionControl::Cubic)
     }
 
-    /// What data packets say in their ECN field, where the receiver does not refuse it: what was asked for,
-    /// or what the congestion control needs.
+    /// The ECN codepoint of data packets, where the receiver does not refuse it: the one given, or the one
+    /// that the congestion control needs.
     pub fn ecn(&self) -> EcnCodepoint {
         self.ecn.unwrap_or(match self.control() {
             CongestionControl::Dctcp => EcnCodepoint::Ect0,
@@ -196,7 +195,7 @@ impl TcpOptions {
         })
     }
 
-    /// What is said here, else what `other` says.
+    /// The options given here, with those of `other` where none is.
     pub fn or(self, other: TcpOptions) -> TcpOptions {
         TcpOptions {
             control: self.control.or(other.control),
@@ -234,7 +233,7 @@ pub struct LinkEnd {
     pub device: Option<usize>,
 }
 
-/// One direction of a cable, as far as it is told.
+/// One direction of a cable, in the properties that are given.
 #[derive(Clone, Debug, Default)]
 pub struct LinkDirection {
     /// Bits per second.
@@ -260,7 +259,7 @@ pub struct LinkDirection {
 }
 
 impl LinkDirection {
-    /// What is said here, else what `other` says.
+    /// The properties given here, with those of `other` where none is.
     #[must_use]
     pub fn or(self, other: &LinkDirection) -> LinkDirection {
         let other = other.clone();
@@ -297,7 +296,7 @@ pub struct ScenarioPolicy {
     pub name: String,
     /// Its title, for tables.
     pub title: String,
-    /// What each machine is told.
+    /// The policy of each machine.
     pub machines: Vec<(usize, PolicySource)>,
     /// What its links are like, where that differs: the number of the cable, up, down.
     pub links: Vec<(usize, LinkDirection, LinkDirection)>,
@@ -305,7 +304,7 @@ pub struct ScenarioPolicy {
     pub at: Vec<TimelineEntry>,
 }
 
-/// Where a machine's policy stands.
+/// Where a machine's policy comes from.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum PolicySource {
@@ -313,7 +312,7 @@ pub enum PolicySource {
     Commands(Vec<MachineCommand>),
     /// In a file, of whatever kind `tidegate check` reads.
     File {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
         /// Arguments for a script.
         args: Vec<String>,
@@ -327,7 +326,7 @@ pub enum PolicySource {
 pub struct MachineCommand {
     /// The tool and its arguments.
     pub words: Vec<String>,
-    /// Where it stands.
+    /// Its place in the scenario's file.
     pub at: TextRange,
 }
 
@@ -351,27 +350,27 @@ pub struct TimelineEntry {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum TimelineEvent {
-    /// A machine is told something.
+    /// A command on a machine.
     Command {
         /// The number of its node; [`usize::MAX`]: every machine.
         machine: usize,
-        /// What it is told.
+        /// The command.
         command: MachineCommand,
     },
     /// A machine runs a script: its commands one after the other, so far apart.
     Script {
         /// The number of its node.
         machine: usize,
-        /// The script.
+        /// The script's path.
         path: PathBuf,
-        /// Its arguments.
+        /// The script's arguments.
         args: Vec<String>,
         /// The time from one command to the next.
         pace: Nanos,
         /// Where it is named.
         at: TextRange,
     },
-    /// A link changes: up and down, each as far as it is told.
+    /// A change of a link: up and down, each in the properties that are given.
     Link {
         /// The number of the link.
         cable: usize,
@@ -389,7 +388,7 @@ pub struct ScenarioLoad {
     pub title: String,
     /// The test of flent's that it is.
     pub test: Option<String>,
-    /// The traffic.
+    /// The traffic of the load.
     pub items: Vec<TrafficItem>,
     /// Programs on real hosts.
     pub programs: Vec<HostProgram>,
@@ -406,7 +405,7 @@ pub struct HostProgram {
     pub start: Nanos,
     /// When it is stopped if it still runs; `None`: at the end.
     pub stop: Option<Nanos>,
-    /// Where it stands in the file.
+    /// Its place in the scenario's file.
     pub at: Range<usize>,
 }
 
@@ -417,13 +416,13 @@ pub struct TrafficItem {
     pub id: String,
     /// Its title, for charts.
     pub title: String,
-    /// The number of the node that sends, or asks.
+    /// The number of the node that sends, or sends the requests.
     pub from: usize,
     /// The number of the other node.
     pub to: usize,
     /// When it starts, from the beginning of the run.
     pub start: Nanos,
-    /// No one said when it starts: it need not be the instant in which others do.
+    /// No start is given: it need not be the instant at which others start.
     pub anywhere: bool,
     /// When it stops; `None`: at the end of the run.
     pub stop: Option<Nanos>,
@@ -433,7 +432,7 @@ pub struct TrafficItem {
     pub port: u16,
     /// What kind of traffic it is.
     pub what: TrafficKind,
-    /// Where it stands in the file.
+    /// Its place in the scenario's file.
     pub at: TextRange,
 }
 
@@ -441,7 +440,7 @@ pub struct TrafficItem {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum TrafficKind {
-    /// A transfer of so many bytes, or without an end; `login`: what ssh says comes first.
+    /// A transfer of so many bytes, or without an end; `login`: ssh's login comes first.
     Tcp {
         /// How many at once.
         count: u32,
@@ -460,7 +459,7 @@ pub enum TrafficKind {
     Udp {
         /// Payload bytes of each.
         payload: u32,
-        /// The interval.
+        /// From one datagram to the next.
         every: Nanos,
         /// How regularly they leave.
         pace: DatagramPacing,
@@ -469,14 +468,14 @@ pub enum TrafficKind {
     Ping {
         /// Payload bytes of each.
         payload: u32,
-        /// The interval.
+        /// From one ping to the next.
         every: Nanos,
         /// How many; `None`: until the end.
         count: Option<u64>,
     },
     /// A question and its answer over TCP.
     Request {
-        /// The interval.
+        /// From one request to the next.
         every: Nanos,
         /// Payload bytes of the question.
         request: u32,
@@ -485,17 +484,17 @@ pub enum TrafficKind {
     },
     /// DNS look-ups.
     Dns {
-        /// The interval.
+        /// From one lookup to the next.
         every: Nanos,
     },
     /// SSH logins.
     Ssh {
-        /// The interval.
+        /// From one login to the next.
         every: Nanos,
     },
     /// Web pages; without a shape as most are today.
     Web {
-        /// The interval.
+        /// From one page to the next.
         every: Nanos,
         /// What a page is made of.
         shape: Option<PageShape>,
@@ -523,7 +522,7 @@ pub struct Expectation {
     pub id: String,
     /// What it is, in words.
     pub what: String,
-    /// The figure.
+    /// The figure that is expected.
     pub figure: FigureRef,
     /// The figure is divided by this one.
     pub over: Option<FigureRef>,
@@ -548,6 +547,6 @@ pub struct FigureRef {
     pub load: usize,
     /// Another window than the measured one.
     pub between: Option<(Nanos, Nanos)>,
-    /// Where it stands in the file.
+    /// Its place in the scenario's file.
     pub at: TextRange,
 }

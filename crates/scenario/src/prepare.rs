@@ -1,5 +1,5 @@
-//! What the machines are told before packets flow: policies taken in once, and carried out again for every
-//! run.
+//! The configuration of the machines before packets flow: policies are loaded once, and carried out again for
+//! every run.
 
 use crate::bounds;
 use crate::files::{Files, PolicyCommands, PolicyEnd, PolicyFile};
@@ -17,7 +17,7 @@ use tidegate_packet::{Pool, Seeded};
 use tidegate_policy::{LinkDriver, LinkOp, NetemDistribution, Op};
 use tidegate_shims::{Answer, Call, Reply, ToolShim};
 
-/// What a machine is told under one policy.
+/// The configuration of a machine under one policy.
 #[derive(Clone, Debug, Default)]
 pub struct MachinePlan {
     /// Which node it is.
@@ -36,9 +36,9 @@ pub struct MachinePlan {
 /// netem's distributions, by name.
 type Distributions = Arc<BTreeMap<String, NetemDistribution>>;
 
-/// Of each policy what each machine is told; scripts of the timeline become the commands they issue.
+/// The configuration of each machine for each policy; scripts of the timeline are replaced by their commands.
 pub struct Prepared {
-    /// For each policy, of each machine what it is told.
+    /// For each policy, the configuration of each machine.
     pub setups: Vec<Vec<MachinePlan>>,
     /// What the reader of a result should know.
     pub notes: Vec<String>,
@@ -47,7 +47,7 @@ pub struct Prepared {
 /// Takes in all policies, and tries each once.
 ///
 /// # Errors
-/// What a machine refuses, and where it stands.
+/// A command that a machine refuses, and its place.
 pub fn prepare(scenario: &mut Scenario, files: &dyn Files) -> Result<Prepared, Diagnostic> {
     bounds::check(scenario)?;
     let mut prepared = Prepared { setups: Vec::new(), notes: Vec::new() };
@@ -197,7 +197,7 @@ fn remedy(node: &ScenarioNode, missing: &str) -> String {
     )
 }
 
-/// A machine as it stands before packets flow.
+/// A machine as it is before packets flow.
 ///
 /// # Errors
 /// What it refuses.
@@ -222,7 +222,7 @@ pub fn machine(scenario: &Scenario, setup: &MachinePlan) -> Result<tidegate_shim
     Ok(machine)
 }
 
-/// A machine that no one has told anything.
+/// A machine without any configuration.
 fn bare(
     scenario: &Scenario,
     node: usize,
@@ -275,7 +275,7 @@ fn encap(kind: &LinkDriver) -> Encap {
     }
 }
 
-/// The transmit ring that the link in a device asks for.
+/// The transmit ring that the link requests for a device.
 fn ring(scenario: &Scenario, node: usize, device: &str) -> Option<u32> {
     scenario.cables.iter().find_map(|cable| {
         let at = cable.ends.iter().position(|end| {
@@ -316,8 +316,8 @@ pub fn refused(node: &ScenarioNode, command: &MachineCommand, reply: &Reply) -> 
     Diagnostic::new(command.at.clone(), format!("{}: {reason}", node.name), remedy)
 }
 
-/// Scripts of the timeline, taken in: each becomes the commands it issues. What is refused on a machine that
-/// no one has told anything may well be right in the middle of a run, so that is told there.
+/// Scripts of the timeline, captured: each becomes its commands. A command that is refused on an unconfigured
+/// machine may be right in the middle of a run, so refusals are reported there.
 fn unfold(scenario: &mut Scenario, files: &dyn Files) -> Result<(), Diagnostic> {
     let nodes = scenario.nodes.clone();
     let lists = scenario.policies.iter_mut().map(|policy| &mut policy.at).chain([&mut scenario.at]);

@@ -20,7 +20,7 @@ pub type Outside = Box<dyn Error + Send + Sync>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunError {
-    /// A machine refuses a command of the scenario; where it stands.
+    /// A machine refuses a command of the scenario; its place.
     Scenario(Diagnostic),
     /// Who carries the traffic, or looks on, failed.
     Outside(Outside),
@@ -117,7 +117,7 @@ pub trait TrafficDriver: Sized {
     /// Payload bytes acknowledged so far, of each piece; 0 where nothing is acknowledged.
     fn acked(&mut self, laid: &LaidOut) -> Vec<u64>;
 
-    /// What stands on devices of the machine that is outside of the network's model, each by its number
+    /// What is installed on devices of the machine that is outside of the network's model, each by its number
     /// there.
     fn installed(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
         Vec::new()
@@ -149,7 +149,7 @@ pub struct ScenarioRun<'s, T> {
     pub scenario: &'s Scenario,
     /// Which run it is.
     pub case: CaseRun,
-    /// Its network.
+    /// The network of the run.
     pub laid: LaidOut,
     /// Who carries its traffic.
     pub traffic: T,
@@ -167,7 +167,7 @@ pub struct ScenarioRun<'s, T> {
     pub step: Nanos,
     /// When it was stopped, if it was.
     pub cut: Option<Time>,
-    /// Rings as they were last told.
+    /// The rings when they were last read.
     pub(crate) rings: Vec<Vec<u32>>,
 }
 
@@ -192,7 +192,7 @@ pub struct LinkReadings {
     root_drops: u32,
     /// Bits per second now; 0: none.
     pub(crate) rate: u64,
-    /// Frames are counted: its time says nothing, as it has no rate or a recorded one.
+    /// Frames are counted: its sending time is no measure, as it has no rate or a recorded one.
     counted: bool,
 }
 
@@ -238,7 +238,8 @@ impl LinkReadings {
             bytes += sent_bytes;
             dropped += refused + lost;
         }
-        // What has a rate tells by its time what it carried, framing included; elsewhere frames are counted.
+        // On a link with a rate the sending time gives the bytes that it carried, framing included; elsewhere
+        // frames are counted.
         let so_far = if self.counted { bytes.saturating_sub(backlog) } else { busy };
         let new = so_far.saturating_sub(self.last.0);
         let carried =

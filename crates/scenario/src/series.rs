@@ -79,7 +79,7 @@ impl ClassRecorder {
         }
     }
 
-    /// The same of one device, from what stands on it.
+    /// Reads one device, from what is installed on it.
     pub fn read_device(&mut self, name: &str, qdiscs: &[QdiscDump], classes: &[ClassDump], roots: Roots) {
         let mut any = false;
         let hung: BTreeMap<Handle, u32> =
@@ -119,7 +119,7 @@ impl ClassRecorder {
         }
     }
 
-    /// The courses.
+    /// The time series.
     pub fn into_vec(self) -> Vec<ClassReadings> {
         self.courses
     }

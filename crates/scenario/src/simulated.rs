@@ -140,7 +140,7 @@ fn sampled(samples: &[FlowSample], established: u64, steps: usize, step: Nanos) 
     (0..steps).map(of_step).unzip()
 }
 
-/// What is asked again and again; a page is three: until its document, its first paint, and all of it.
+/// Repeated probes; a page has three: until its document, its first paint, and all of it.
 fn probes(run: &ScenarioRun<'_, Simulated>, piece: &Piece) -> Vec<doc::ProbeRecord> {
     let scenario = run.scenario;
     let item = &scenario.loads[run.case.load].items[piece.item];

@@ -1,4 +1,4 @@
-//! Scenarios carried out: what each must show stands in it as expectations.
+//! Scenarios carried out: what each must show is in it as expectations.
 
 use std::path::Path;
 use tidegate_scenario::{NoFiles, RunError, parse, simulate};
@@ -18,7 +18,7 @@ fn check(name: &str, text: &str) {
 /// A host, a gateway, a slow line, a server.
 const LINE: &str = include_str!("data/line.toml");
 
-/// A mark and a priority are one machine's own; what stands in the packet is not.
+/// A mark and a priority belong to one machine; fields of the packet do not.
 #[test]
 fn a_packet_comes_to_the_next_machine_as_a_stranger() {
     let classes = |field: &str| {
@@ -302,7 +302,7 @@ fn the_same_text_and_seed_give_the_same_document() {
     assert_ne!(first.runs, run(&format!("seed = 2\n{text}")).runs);
 }
 
-/// What a run records is bounded before anything runs, whatever a stranger's file asks for.
+/// What a run records is bounded before anything runs, whatever a stranger's file requests.
 #[test]
 fn runs_that_no_machine_holds_are_refused() {
     let refused = |text: &str| {

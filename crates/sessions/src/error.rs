@@ -9,13 +9,13 @@ use tidegate_replay::ReadCaptureError;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// Sockets, servers, names: what measures with real sockets says.
+    /// Sockets, servers, names: errors of measuring with real sockets.
     Field(tidegate_prober::Error),
     /// This computer's devices, policies and daemons.
     Computer(tidegate_apply::Error),
     /// A system call.
     Io(io::Error),
-    /// What was asked for cannot be: there is no such test, or a policy is applied already.
+    /// The request is not possible: there is no such test, or a policy is applied already.
     Invalid(String),
     /// Not all was measured that was to be.
     Partial(String),
@@ -28,11 +28,11 @@ pub enum Error {
     },
 }
 
-/// What comes of something that may fail.
+/// The result of an operation that may fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// The failure of sockets or of a server that this comes of.
+    /// The failure of sockets or of a server that caused this.
     pub fn field(&self) -> Option<&tidegate_prober::Error> {
         match self {
             Error::Field(error) => Some(error),
@@ -57,7 +57,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            // They say what these are.
+            // These errors name their own context.
             Error::Field(error) => error.source(),
             Error::Computer(error) => error.source(),
             Error::Io(error) => error.source(),
@@ -116,7 +116,7 @@ pub(crate) fn chain(error: &Error) -> String {
     text
 }
 
-/// What was asked for cannot be.
+/// The request is not possible.
 pub(crate) fn invalid<T>(words: impl Into<String>) -> Result<T> {
     Err(Error::Invalid(words.into()))
 }

@@ -1,11 +1,11 @@
-//! A session with a far end whose results are kept when it breaks off.
+//! A session with a server whose results are kept when it breaks off.
 
 use std::sync::atomic::AtomicBool;
 use tidegate_measure::stream::{Exchange, ExchangeResult, PacketRecord, Path, Stream, StreamTrace};
 use tidegate_prober::{Error, ServerSession, ServerTarget};
 
-/// A far end. Once an exchange was cut, or the far end is gone after one that was carried out, those that
-/// follow send nothing and say why: whoever estimates then ends by himself with what he has.
+/// A server. Once an exchange was cut off, or the server is gone after one that was carried out, the
+/// following exchanges send nothing and return why: the estimator then ends with what it has.
 pub struct KeptPath {
     far: ServerSession,
     cut: Option<String>,

@@ -1,15 +1,13 @@
 #![forbid(unsafe_code)]
 //! Measurements of a real line, from start to the document that tables, pages and comparisons are made of.
 //!
-//! | module | what it measures | with what at the far end |
+//! | module | what it measures | needs at the far end |
 //! |---|---|---|
-//! | [`measure`] | delays, losses and rates each way, idle and under load, by flent's tests | `tidegate
-//! serve` |
-//! | [`quick`] | half a minute: latency under load, rates, where the queue is | `tidegate serve`, a page, or
-//! any host that answers pings |
+//! | [`measure`] | delay, loss and rate both ways, idle and loaded, by flent's tests | `tidegate serve` |
+//! | [`quick`] | latency under load, rates, bottleneck | a server, a page, any host that replies |
 //! | [`verify`] | the same load with and without a policy, in turns | `tidegate serve` |
-//! | [`loss`] | what is lost each way; also from captures of both sides | `tidegate serve` |
-//! | [`doctor`] | what keeps this computer from shaping as it was told | nothing |
+//! | [`loss`] | packet loss of each direction; also from captures of both sides | `tidegate serve` |
+//! | [`doctor`] | what keeps this computer from shaping as configured | nothing |
 //!
 //! [`simulated`] carries out a scenario's file on all processors, and [`predict`](mod@predict) tries a policy
 //! on a line as it was measured. [`KeptPath`] is a server whose results are kept when it breaks off, for the

@@ -21,7 +21,7 @@ const AS_FRAMES: f64 = 1514.0 / 1500.0;
 /// One way of a line, as it was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LineDirection {
-    /// What went through of IP packets, bits per second.
+    /// Throughput of IP packets, bits per second.
     pub bits: f64,
     /// How long what came last into its full buffer waited there, s; `None`: it was not filled.
     pub full: Option<f64>,
@@ -49,13 +49,13 @@ pub struct MeasuredLine {
 pub struct Traffic {
     /// What it is called.
     pub name: String,
-    /// So many away from here.
+    /// How many uploads.
     pub up: usize,
-    /// And towards here.
+    /// How many downloads.
     pub down: usize,
 }
 
-/// What the simulator says of a line under a load: pings' median and 95th percentile, s.
+/// The simulator's prediction for a line under a load: pings' median and 95th percentile, s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// As it is.
@@ -74,7 +74,7 @@ pub enum TriedPolicy<'p> {
     Short(&'p str),
 }
 
-/// What a policy's text is called where a file's name stands.
+/// The file name of a policy that is only a text.
 const NAMELESS: &str = "/policy.toml";
 
 /// Tries a policy for the device `dev` on the line under each load. What was not measured of the line is

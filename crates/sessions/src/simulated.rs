@@ -48,7 +48,7 @@ impl Files for ScenarioFiles {
     }
 }
 
-/// One policy's text under a name that stands for a file; all else is as in [`ScenarioFiles`].
+/// One policy's text under a file name; otherwise as [`ScenarioFiles`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WithPolicy<'t> {
     pub(crate) name: &'t Path,
@@ -107,9 +107,9 @@ fn commands(loaded: &LoadedPolicy) -> PolicyCommands {
     }
 }
 
-/// Does all runs of a scenario in virtual time, as many at once as there are processors. The same scenario
-/// gives the same runs, however many that are; by policy, then by load, then by repeat. After `stop` what was
-/// done by then, one run at least.
+/// Carries out all runs of a scenario in virtual time, as many at once as there are processors. The same
+/// scenario gives the same runs, however many that are; by policy, then by load, then by repeat. After `stop`
+/// what was done by then, one run at least.
 ///
 /// # Errors
 /// A program that would have to run, or what a machine refuses of a policy ([`RunError::Scenario`]); an
@@ -130,7 +130,7 @@ pub fn carry_out(
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(case) = cases.get(at) else { break };
-            // The first of all says at least that it was cut.
+            // The first run is returned even if it was cut off.
             if at > 0 && watch.stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -154,7 +154,7 @@ pub fn carry_out(
     results.into_inner().unwrap_or_default().into_iter().flatten().collect()
 }
 
-/// A scenario's text, carried out in virtual time. `name` stands for its file in what is said of errors.
+/// A scenario's text, carried out in virtual time. `name` is its file in error messages.
 ///
 /// # Errors
 /// In words, with the place in the text: what is wrong with it, what a machine refuses of a policy, or a

@@ -56,7 +56,7 @@ fn a_test_becomes_a_document() {
     let run = &experiment.runs[0];
     assert_eq!((run.policy.as_str(), run.load.as_str(), run.cut), ("now", "ping", false));
     let probe = run.probes.iter().find(|probe| probe.id == "udp-ef").expect("the mark that was asked for");
-    // Half a second before and after it is asked too, every 20 ms.
+    // Half a second before and after it is pinged too, every 20 ms.
     assert_eq!((probe.dscp, probe.answers.len()), (46, 75));
     assert!(figure(run, "udp-ef.median", run.window).is_ok_and(|median| median.number > 0.0));
 }

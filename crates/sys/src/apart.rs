@@ -19,7 +19,7 @@ use rustix::thread::UnshareFlags;
 
 const OUTER: &str = "tidegate-apart-outer";
 const INNER: &str = "tidegate-apart-inner";
-/// The outer stage could not enter its namespaces; it has said why.
+/// The outer stage could not enter its namespaces; it has printed why.
 const REFUSED: i32 = 125;
 
 /// How a program that was started apart ended.
@@ -27,7 +27,7 @@ const REFUSED: i32 = 125;
 pub enum Ended {
     /// With this code; 128 and more: by a signal.
     Code(u8),
-    /// It could not be set apart; the reason stands on standard error.
+    /// It could not be isolated; the reason is on standard error.
     Refused,
 }
 
@@ -74,8 +74,7 @@ pub fn stage() -> bool {
 fn enter() -> Result<i32, (&'static str, io::Error)> {
     let least = UnshareFlags::NEWNS | UnshareFlags::NEWNET;
     let rest = least | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
-    // Root needs no users of its own, unless he may less than his name says; a small kernel may lack some
-    // namespaces.
+    // Root needs no user namespace, unless it lacks capabilities; a small kernel may lack some namespaces.
     let root = rustix::process::geteuid().is_root();
     if !(root && unshare(rest).or_else(|_| unshare(least)).is_ok()) {
         become_root().map_err(|error| ("create a user namespace", error))?;
@@ -107,7 +106,7 @@ pub fn here() -> bool {
     std::env::args_os().next().is_some_and(|name| name == *INNER)
 }
 
-/// Lets a file that exists say something else, for anyone apart.
+/// Gives a file that exists another content, for the isolated process.
 ///
 /// # Errors
 /// There is no such file, or no place for the text.
@@ -122,7 +121,7 @@ pub fn cover(path: &Path, text: &str) -> io::Result<()> {
     std::fs::remove_dir(&dir).and(covered)
 }
 
-/// The same by way of a directory in memory.
+/// Covers a file by way of a directory in memory.
 fn cover_from(dir: &Path, path: &Path, text: &str) -> io::Result<()> {
     let own = dir.join("cover");
     rustix::mount::mount("tmpfs", dir, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, None)?;

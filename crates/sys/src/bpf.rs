@@ -22,7 +22,7 @@ const TCX_INGRESS: u32 = 46;
 const TCX_EGRESS: u32 = 47;
 /// Bytes of `bpf_attr` that we ever set, and more: zeroes are the defaults of newer fields.
 const ATTRIBUTES: usize = 128;
-/// Space for what the verifier says.
+/// Space for the verifier's log.
 const WORDS: usize = 1 << 16;
 
 /// A register of the machine. R0 holds results, R1 to R5 arguments, R6 to R9 survive calls, R10 is the end of
@@ -174,7 +174,7 @@ impl BpfProgram {
     /// The kernel has no BPF, does not let us, or its verifier does not like the program; then with the
     /// verifier's words.
     pub fn load(instructions: &[Instruction]) -> io::Result<BpfProgram> {
-        // The verifier writes all it thinks when asked to, which is only worth having once it has refused.
+        // The verifier writes its whole log when asked to, which is only worth having once it has refused.
         match load(instructions, &mut []) {
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::INVAL | Errno::ACCESS)) => {
                 let mut words = vec![0; WORDS];

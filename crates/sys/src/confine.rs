@@ -112,7 +112,7 @@ pub fn mount_idmapped(mount: &impl AsFd, user_namespace: &impl AsFd) -> io::Resu
 fn set_attributes(mount: BorrowedFd<'_>, flags: libc::c_int, attributes: &MountAttributes) -> io::Result<()> {
     let flags = libc::AT_EMPTY_PATH | flags;
     // SAFETY: the path is an empty string with its closing zero; the kernel reads as many bytes of
-    // `attributes` as are said, which is its size, and both live until the call returns.
+    // `attributes` as the size that is passed, which is its own, and both live until the call returns.
     let done = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,

@@ -16,7 +16,7 @@ const _: () = assert!(std::mem::offset_of!(cmsghdr, cmsg_level) == LEVEL);
 const _: () = assert!(std::mem::offset_of!(cmsghdr, cmsg_type) == KIND);
 // SAFETY: CMSG_SPACE and CMSG_LEN compute with their argument and touch no memory.
 const _: () = assert!(unsafe { libc::CMSG_SPACE(4) } as usize == size_of::<Number>());
-// SAFETY: likewise.
+// SAFETY: as above.
 const _: () = assert!(unsafe { libc::CMSG_LEN(4) } as usize == HEAD + 4);
 
 /// Control data of one number.

@@ -30,7 +30,7 @@ pub struct Outgoing<'a> {
     pub to: SocketAddr,
     /// Its DS field, all eight bits.
     pub ds: u8,
-    /// Its payload.
+    /// The payload.
     pub bytes: &'a [u8],
 }
 
@@ -113,8 +113,8 @@ impl DatagramSocket {
         self.socket.local_addr()
     }
 
-    /// Sends packets, as many as [`BATCH`] of them, without waiting; `went` is told the place of each that
-    /// went. The others found no space, or there is no way to where they go.
+    /// Sends packets, as many as [`BATCH`] of them, without waiting; `went` gets the index of each that was
+    /// sent. For the others there was no space, or there is no route.
     pub fn send(&self, packets: &[Outgoing<'_>], mut went: impl FnMut(usize)) {
         let packets = &packets[..packets.len().min(BATCH)];
         let (level, kind) =
@@ -140,8 +140,8 @@ impl DatagramSocket {
                     done += sent;
                 }
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::INTR) => {}
-                // An earlier packet's error is told at the next one, too: each is tried alone, and those that
-                // fail are left.
+                // An earlier packet's error is returned for the next one, too: each is tried alone, and those
+                // that fail are left.
                 _ => done += 1,
             }
         }

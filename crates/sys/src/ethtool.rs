@@ -1,4 +1,4 @@
-//! Features of devices, as `ethtool -k` tells them (SIOCETHTOOL).
+//! Features of devices, as `ethtool -k` shows them (SIOCETHTOOL).
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -18,7 +18,7 @@ const MOST: usize = 256;
 /// The names of a device's features that are on.
 ///
 /// # Errors
-/// There is no such device, or it tells nothing.
+/// There is no such device, or it has no features.
 pub fn features(device: &str) -> io::Result<Vec<String>> {
     let socket =
         rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
@@ -61,12 +61,12 @@ fn names(socket: &OwnedFd, device: &str) -> io::Result<Vec<String>> {
     Ok(bytes.chunks(NAME).map(name).collect())
 }
 
-/// Asks one question; the kernel writes no more than the question says that there is space for.
+/// Sends one request; the kernel writes no more than the request has space for.
 fn ask(socket: &OwnedFd, device: &str, words: &mut [u32]) -> io::Result<()> {
     let mut request = crate::ifreq::request(device)?;
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
     // SAFETY: the request holds a name that ends in zero, and points to `words`, which is borrowed mutably
-    // until the call returns and begins with a question that says how much space there is.
+    // until the call returns and begins with a request that gives its own size.
     let result =
         unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

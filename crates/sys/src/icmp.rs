@@ -1,4 +1,4 @@
-//! Sockets for ICMP: those that anybody may have whom the group range allows, and raw ones.
+//! Sockets for ICMP: those that any user may open whom `ping_group_range` allows, and raw ones.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -102,7 +102,7 @@ fn made(to: IpAddr, kind: SocketType) -> Result<OwnedFd, Errno> {
     rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, Some(protocol))
 }
 
-/// Lets these types through and nothing else: what this computer is told besides is not for us.
+/// Lets these types through and nothing else: other messages to this computer are not for us.
 fn filter(socket: &OwnedFd, v6: bool, kinds: &[usize]) -> io::Result<()> {
     // Set bits are types that are kept away.
     let mut words = [-1_i32; 8];

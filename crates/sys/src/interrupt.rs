@@ -57,8 +57,8 @@ fn exchange(number: c_int, action: &sigaction) -> io::Result<sigaction> {
     if result == 0 { Ok(before) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What becomes readable when this process is asked to end, by Ctrl-C or otherwise, which then does not end
-/// it; to be had once.
+/// A descriptor that becomes readable on Ctrl-C or SIGTERM, which then do not end this process; can be taken
+/// once.
 ///
 /// # Errors
 /// No pipe can be had, or someone has it already.
@@ -121,11 +121,11 @@ mod tests {
         while rustix::io::write(bell, &[1; 4096]).is_ok() {}
         // SAFETY: the place of this thread's `errno` is there as long as the thread.
         let errno = unsafe { libc::__errno_location() };
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { *errno = 4711 };
         // SAFETY: raise() delivers to this thread before it returns.
         unsafe { libc::raise(SIGTERM) };
-        // SAFETY: likewise.
+        // SAFETY: as above.
         assert_eq!(unsafe { *errno }, 4711);
         let readable = crate::poll::readable(&[heard.as_fd()], Duration::ZERO).expect("it is a pipe");
         assert_eq!(readable, [true]);

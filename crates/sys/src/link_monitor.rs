@@ -16,11 +16,11 @@ use crate::netlink_socket::{NetlinkSocket, messages};
 
 /// The group of those who want to hear of links.
 const RTMGRP_LINK: u32 = 1;
-/// What `ifi_type` says of links whose frames have an Ethernet header.
+/// `ifi_type` of links whose frames have an Ethernet header.
 const ETHERNET: u16 = 1;
 const LOOPBACK: u16 = 772;
 
-/// A link.
+/// A network link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkInfo {
     /// The link's number (`ifindex`).
@@ -37,7 +37,7 @@ pub struct LinkInfo {
     pub txqlen: u32,
     /// What made it: `ifb`, `veth`, `ppp`, …; empty for a card.
     pub kind: String,
-    /// The link that it stands on, or its other end, by number.
+    /// The link that it is stacked on, or its other end, by index.
     pub on: Option<u32>,
 }
 
@@ -48,14 +48,14 @@ pub enum LinkEvent {
     Is(LinkInfo),
     /// It is gone.
     Gone(LinkInfo),
-    /// More happened than could be told: ask for all of them.
+    /// More happened than could be delivered: list all links again.
     Missed,
 }
 
 /// All links there are.
 ///
 /// # Errors
-/// The kernel does not say.
+/// The kernel's error.
 pub fn links() -> io::Result<Vec<LinkInfo>> {
     let dump_messages = NetlinkSocket::open()?.dump(RTM_GETLINK, &[0; LINK_HEAD])?;
     Ok(dump_messages
@@ -84,7 +84,7 @@ impl LinkMonitor {
         Ok(LinkMonitor { socket, buffer: vec![0; 1 << 16] })
     }
 
-    /// What happened since this was last asked.
+    /// The events since the last call.
     ///
     /// # Errors
     /// The socket is broken.
@@ -116,7 +116,7 @@ impl AsFd for LinkMonitor {
     }
 }
 
-/// What a message says of a link.
+/// The link in a message.
 fn link(body: &[u8]) -> Option<LinkInfo> {
     let word = |at: usize| Some(u32::from_ne_bytes(body.get(at..at + 4)?.try_into().ok()?));
     let kind = u16::from_ne_bytes(body.get(2..4)?.try_into().ok()?);

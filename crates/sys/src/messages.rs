@@ -46,21 +46,21 @@ impl<'a> OutMessage<'a> {
         OutMessage(message, PhantomData)
     }
 
-    /// The same, to an address.
+    /// With a destination address.
     pub(crate) fn to(mut self, address: &'a Address) -> OutMessage<'a> {
         self.0.msg_hdr.msg_name = ptr::from_ref(address.bytes()).cast_mut().cast();
         self.0.msg_hdr.msg_namelen = address.len();
         self
     }
 
-    /// The same, by a device.
+    /// With the device to send by.
     pub(crate) fn by(mut self, device: &'a libc::sockaddr_ll) -> OutMessage<'a> {
         self.0.msg_hdr.msg_name = ptr::from_ref(device).cast_mut().cast();
         self.0.msg_hdr.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
         self
     }
 
-    /// The same, with a number as control data.
+    /// With a number as control data.
     pub(crate) fn with(mut self, control: &'a Number) -> OutMessage<'a> {
         self.0.msg_hdr.msg_control = ptr::from_ref(control).cast_mut().cast();
         self.0.msg_hdr.msg_controllen = size_of::<Number>() as _;
@@ -94,7 +94,7 @@ impl<'a> InMessage<'a> {
         InMessage(message, PhantomData)
     }
 
-    /// The same, with space for the sender's address.
+    /// With space for the sender's address.
     pub(crate) fn from(mut self, address: &'a mut Address) -> InMessage<'a> {
         let bytes = address.bytes_mut();
         self.0.msg_hdr.msg_name = bytes.as_mut_ptr().cast::<c_void>();
@@ -102,7 +102,7 @@ impl<'a> InMessage<'a> {
         self
     }
 
-    /// The same, with space for control data.
+    /// With space for control data.
     pub(crate) fn with<const N: usize>(mut self, control: &'a mut Buffer<N>) -> InMessage<'a> {
         self.0.msg_hdr.msg_control = control.0.as_mut_ptr().cast::<c_void>();
         self.0.msg_hdr.msg_controllen = N as _;

@@ -1,9 +1,9 @@
 //! Which network namespace the calling thread is in.
 //!
-//! The number that `/proc/PID/ns/net` shows (an inode of the kernel's one nsfs, so its device says nothing
-//! more) is given to another namespace once the first is gone. The namespace's cookie is given once only
-//! until the machine restarts; `SO_NETNS_COOKIE` reads it from a socket of that namespace (Linux 5.14;
-//! socket(7) does not have it yet).
+//! The number that `/proc/PID/ns/net` shows (an inode of the kernel's one nsfs, so its device adds nothing)
+//! is given to another namespace once the first is gone. The namespace's cookie is given once only until the
+//! machine restarts; `SO_NETNS_COOKIE` reads it from a socket of that namespace (Linux 5.14; socket(7) does
+//! not have it yet).
 
 use std::fmt;
 use std::io;

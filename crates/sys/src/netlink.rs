@@ -17,7 +17,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 /// Longest name of a link, in bytes (the kernel's IFNAMSIZ less the closing zero).
 pub const MAX_NAME: usize = 15;
 
-/// Kinds of link that can stand for any other, best first: not every kernel has every kind.
+/// Kinds of link that can replace any other, best first: not every kernel has every kind.
 const SUBSTITUTE_KINDS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];
 
 const IFLA_GSO_MAX_SEGS: u16 = 40;
@@ -27,7 +27,7 @@ const VETH_INFO_PEER: u16 = 1;
 const IFF_NOARP: u32 = 0x80;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
-/// An IPv6 address is ready at once: no one else is asked whether he has it.
+/// An IPv6 address is ready at once, without duplicate address detection.
 const IFA_F_NODAD: u8 = 2;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
@@ -86,7 +86,7 @@ impl Links {
         self.link_request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, Some(true), &attributes)
     }
 
-    /// Creates a link of `kind`, or of the first kind that this kernel has, to stand for one.
+    /// Creates a link of `kind`, or in its place of the first kind that this kernel has.
     ///
     /// # Errors
     /// The kernel's answer to the last kind tried.
@@ -183,8 +183,8 @@ impl Links {
         self.request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &body)
     }
 
-    /// Everybody of the address's family whom no other route leads to is reached over this link. Another such
-    /// route stays where it is, behind this one, and is used again when this link is gone.
+    /// Adds a default route over this link for the address's family. Another such route stays, behind this
+    /// one, and is used again when this link is gone.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -217,7 +217,7 @@ impl Links {
         self.request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body)
     }
 
-    /// Gives a link an Ethernet address; everyone on its wire is taken to have it, so no one is asked.
+    /// Sets a link's Ethernet address; all neighbours on its wire are taken to have it, so none is resolved.
     ///
     /// # Errors
     /// The kernel's answer.

@@ -42,9 +42,9 @@ impl std::error::Error for KernelRefusal {}
 /// One message of a dump: its type, and what follows its head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DumpMessage {
-    /// The type.
+    /// The message's type.
     pub kind: u16,
-    /// The rest.
+    /// The message without its header.
     pub body: Vec<u8>,
 }
 
@@ -88,8 +88,8 @@ impl NetlinkSocket {
         Ok(NetlinkSocket { socket, sequence: 0, buffer: vec![0; ANSWER] })
     }
 
-    /// Sends a message that asks to be acknowledged, and waits until it is: what follows a refusal is not
-    /// sent before someone has decided so.
+    /// Sends a message with a request for acknowledgement, and waits for that: nothing is sent after a
+    /// refusal unless the caller decides so.
     ///
     /// # Errors
     /// The socket's; within, the kernel's refusal.
@@ -105,9 +105,9 @@ impl NetlinkSocket {
         }
     }
 
-    /// Sends messages in one piece. One of them asks to be acknowledged and says by that that the kernel came
-    /// to its end; of the others only refusals come back, beside the place of the refused. Whether what
-    /// follows a refusal was done all the same is the kernel's affair: netfilter's batches are undone,
+    /// Sends messages in one piece. One of them requests an acknowledgement, which shows that the kernel came
+    /// to its end; for the others only refusals come back, with the index of the refused message. Whether
+    /// messages after a refusal were carried out is the kernel's affair: netfilter's batches are undone,
     /// traffic control's messages are not.
     ///
     /// # Errors
@@ -248,7 +248,7 @@ pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = ReplyMessage<'_
     })
 }
 
-/// What an acknowledgement says; `None`: it was done.
+/// The refusal in an acknowledgement; `None`: it succeeded.
 fn refusal(answer: &ReplyMessage<'_>) -> Option<KernelRefusal> {
     let code =
         answer.body.get(..4).map(|bytes| i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))?;

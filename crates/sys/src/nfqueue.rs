@@ -39,7 +39,7 @@ const PRIORITY: u16 = 21;
 const INFO_GSO: u32 = 2;
 const DROP: u32 = 0;
 const ACCEPT: u32 = 1;
-/// Bytes of what waits for us to read it.
+/// The size in bytes of the socket's receive buffer.
 const ROOM: usize = 32 << 20;
 const BOTH_HEADS: usize = NLMSG_HEAD + 4;
 /// Bytes of a packet that are copied: link headers are not among them.
@@ -54,13 +54,13 @@ const FULL: usize = 8192;
 /// A packet that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuedPacket<'a> {
-    /// The queue.
+    /// The queue's number.
     pub queue: u16,
     /// The kernel's number of it in this queue.
     pub id: u32,
     /// Its protocol (EtherType).
     pub protocol: u16,
-    /// The mark.
+    /// The packet's mark.
     pub mark: u32,
     /// The priority; 0 from kernels before 5.18.
     pub priority: u32,
@@ -75,7 +75,7 @@ pub struct QueuedPacket<'a> {
 /// How a queue is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keeping {
-    /// The most packets that wait in it, those that were told of included.
+    /// The most packets that wait in it, those already delivered included.
     pub longest: u32,
     /// What finds no space passes; otherwise it is lost.
     pub fail_open: bool,
@@ -102,7 +102,7 @@ impl Queues {
     /// Opens an end in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// What the kernel reports: it has no netfilter, say.
+    /// The kernel's error: it has no netfilter, say.
     pub fn open() -> io::Result<Queues> {
         let protocol = Some(netlink::NETFILTER);
         let socket = rustix::net::socket_with(
@@ -113,7 +113,7 @@ impl Queues {
         )?;
         // Packets that found no space are counted; reads shall not fail for them.
         sockopt::set(&socket, libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, 1)?;
-        // Without CAP_NET_ADMIN it is as much as anybody may have.
+        // Without CAP_NET_ADMIN it is as much as any user may have.
         let _ = sockopt::receive_buffer(&socket, ROOM);
         Ok(Queues {
             socket,
@@ -153,7 +153,7 @@ impl Queues {
     }
 
     /// Sends a message about a queue. Packets may come before its acknowledgement, so that is read with them:
-    /// refusals of it are told by `receive`, unless it is there at once, as it is unless many packets wait.
+    /// its refusal is returned by `receive`, unless it is there at once, as it is unless many packets wait.
     fn ask(&mut self, queue: u16, attributes: &[u8]) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         let mut bytes = Vec::new();
@@ -266,8 +266,8 @@ impl AsFd for Queues {
     }
 }
 
-/// Packets lost before they came to a program, in these queues of the calling thread's namespace; 0 where
-/// no one can say.
+/// Packets dropped before they came to a program, in these queues of the calling thread's namespace; 0 where
+/// that is unknown.
 #[must_use]
 pub fn dropped_before(queues: &[u16]) -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();
@@ -281,7 +281,7 @@ pub fn dropped_before(queues: &[u16]) -> u64 {
     text.lines().filter_map(of_line).sum()
 }
 
-/// Tells what a message says.
+/// Passes on each packet of a message.
 fn each(bytes: &[u8], tell: &mut dyn FnMut(Option<QueuedPacket<'_>>)) {
     if bytes.len() < BOTH_HEADS {
         return;
@@ -297,7 +297,7 @@ fn each(bytes: &[u8], tell: &mut dyn FnMut(Option<QueuedPacket<'_>>)) {
     }
 }
 
-/// What a message says of a packet.
+/// The packet in a message.
 fn waiting(bytes: &[u8]) -> Option<QueuedPacket<'_>> {
     let mut waiting = QueuedPacket {
         queue: u16::from_be_bytes([bytes[18], bytes[19]]),
@@ -338,7 +338,7 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// What an acknowledgement says.
+/// The error in an acknowledgement.
 fn refused(bytes: &[u8]) -> io::Result<()> {
     let code = i32::from_ne_bytes([bytes[16], bytes[17], bytes[18], bytes[19]]);
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code.saturating_neg())) }

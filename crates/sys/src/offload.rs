@@ -9,11 +9,11 @@ const HEADERS: usize = 2;
 const SEGMENT: usize = 4;
 const CHECKSUM_START: usize = 6;
 const NEEDS_CHECKSUM: u8 = 1;
-/// A flag beside the kind: congestion was told of.
+/// A flag beside the kind: congestion was signalled (`VIRTIO_NET_HDR_GSO_ECN`).
 const ECN: u8 = 0x80;
 /// Datagrams of one size, each with a head of its own.
 const KIND_UDP: u8 = 5;
-/// Where a head of TCP says how long it is.
+/// The offset of the header length in TCP's header.
 const TCP_WORDS: usize = 12;
 
 /// The head, as the kernel writes and reads it.
@@ -21,14 +21,13 @@ const TCP_WORDS: usize = 12;
 pub struct Offload(pub [u8; HEADER_LEN]);
 
 impl Offload {
-    /// What is at the beginning of `octets`; nothing special if they are too few.
+    /// What the beginning of `bytes` describes; no offload if they are too few.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Offload {
         Offload(bytes.get(..HEADER_LEN).and_then(|head| head.try_into().ok()).unwrap_or_default())
     }
 
-    /// How many packets a packet of `len` bytes stands for; `front` are its first ones, its headers at
-    /// least.
+    /// How many packets a packet of `len` bytes becomes; `front` are its first bytes, its headers at least.
     #[must_use]
     pub fn segments(&self, front: &[u8], len: u32) -> u32 {
         let size = u32::from(self.number(SEGMENT));
@@ -50,7 +49,7 @@ impl Offload {
         u32::from(start) + if self.0[KIND] & !ECN == KIND_UDP { 8 } else { 4 * words }
     }
 
-    /// The same for a packet without its first `octets`.
+    /// The description of a packet without its first `bytes`.
     #[must_use]
     pub fn without(mut self, bytes: u16) -> Offload {
         for at in [HEADERS, CHECKSUM_START] {
@@ -60,7 +59,7 @@ impl Offload {
         self
     }
 
-    /// The same for a packet with `octets` more before it.
+    /// The description of a packet with `bytes` more before it.
     #[must_use]
     pub fn with(mut self, bytes: u16) -> Offload {
         for at in [HEADERS, CHECKSUM_START] {

@@ -30,7 +30,7 @@ use rustix::process::geteuid;
 const MAX_LINKS: usize = 40;
 /// The most names tried for the temporary file.
 const MAX_NAMES: usize = 16;
-/// The file system of processes, in which links stand for open files (`PROC_SUPER_MAGIC`).
+/// The file system of processes, in which links refer to open files (`PROC_SUPER_MAGIC`).
 const PROC: i64 = 0x9fa0;
 /// Who else may write a directory.
 const OTHERS: u32 = 0o022;
@@ -79,8 +79,8 @@ pub fn remove_unfinished(path: &Path) {
 }
 
 impl OutputFile {
-    /// Begins a file that appears under its name once it is [committed](OutputFile::commit). One that stands
-    /// there keeps its mode, and its owner where root writes and others cannot have made it.
+    /// Begins a file that appears under its name once it is [committed](OutputFile::commit). An existing one
+    /// keeps its mode, and its owner where root writes and others cannot have made it.
     ///
     /// # Errors
     /// See [`write()`].
@@ -124,7 +124,7 @@ impl OutputFile {
         self.file.try_clone()
     }
 
-    /// Lets no one but its owner read it; to be said before anything is written.
+    /// Makes it readable for its owner only; to be called before anything is written.
     ///
     /// # Errors
     /// The file system does not do that.

@@ -29,7 +29,7 @@ pub struct OutgoingFrame<'a> {
     pub pieces: [&'a [u8]; 3],
     /// The mark it goes with.
     pub mark: u32,
-    /// The protocol (EtherType), where there is no link header to tell it; 0 otherwise.
+    /// The protocol (EtherType), where there is no link header with it; 0 otherwise.
     pub protocol: u16,
 }
 
@@ -41,21 +41,21 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Opens the way. With `bypass` past the device's qdiscs and filters; without, like anybody's
-    /// frames.
+    /// Opens the socket. With `bypass` frames skip the device's qdiscs and filters; without, they pass them
+    /// as any frame.
     ///
     /// # Errors
     /// What the kernel reports; it needs CAP_NET_RAW.
     pub fn open(device: u32, bypass: bool) -> io::Result<Sender> {
         let socket =
             rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-        // Each frame says in front what is unfinished of it.
+        // Each frame begins with the description of its offloads.
         sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
         if bypass {
             // Straight to the driver.
             sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
         }
-        // Without CAP_NET_ADMIN it is as much as anybody may have.
+        // Without CAP_NET_ADMIN it is as much as any user may have.
         let _ = sockopt::send_buffer(&socket, ROOM);
         let address = address(device, 0);
         let (at, length) = ((&raw const address).cast(), size_of::<sockaddr_ll>() as libc::socklen_t);
@@ -64,10 +64,11 @@ impl Sender {
         if result == 0 { Ok(Sender { socket, device }) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Sends frames; `went` is told of each in turn whether it went (true), or the device had no space.
+    /// Sends frames; `went` is called for each in turn: true if it was sent, false if the device had no
+    /// space.
     ///
     /// # Errors
-    /// The device is gone or down. Frames that `went` was not told of have not gone.
+    /// The device is gone or down. Frames without a call of `went` were not sent.
     pub fn send<'a>(
         &self,
         frames: &mut dyn Iterator<Item = OutgoingFrame<'a>>,

@@ -183,8 +183,8 @@ pub fn parent_of(pid: u32) -> Option<u32> {
     stat(pid)?.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The letter that stands for what a process does (proc_pid_stat(5)): `R` runs, `S` sleeps, `T` is stopped,
-/// `Z` has ended and no one has asked how; `None`: it is gone.
+/// The letter of a process's state (proc_pid_stat(5)): `R` runs, `S` sleeps, `T` is stopped, `Z` is a zombie;
+/// `None`: it is gone.
 #[must_use]
 pub fn state_of(pid: u32) -> Option<char> {
     stat(pid)?.trim_start().chars().next()

@@ -1,5 +1,5 @@
-//! What a program needs that runs in the background: to be alone, to outlive the terminal, to say that it is
-//! ready, to know who asks, and to give up what it needs no more.
+//! What a background program needs: to be the only instance, to outlive the terminal, to report that it is
+//! ready, to know its clients, and to drop privileges that it needs no more.
 
 use std::env;
 use std::ffi::OsStr;

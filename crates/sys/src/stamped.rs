@@ -19,7 +19,7 @@ const STAMPS: c_uint = libc::SOF_TIMESTAMPING_TX_SOFTWARE
     | libc::SOF_TIMESTAMPING_OPT_ID
     | libc::SOF_TIMESTAMPING_OPT_TSONLY;
 const RECEIVED_ONLY: c_uint = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
-/// Bytes of `sock_extended_err`, after which the address of anyone who sent it stands.
+/// Bytes of `sock_extended_err`, which the sender's address follows.
 const EXTENDED: usize = size_of::<sock_extended_err>();
 /// Bytes of control data: a time, hop limit and DS field, or an error with its sender.
 const CONTROL: usize = 512;
@@ -35,7 +35,7 @@ const _: () =
 pub struct Datagram {
     /// Bytes of it in the buffer.
     pub bytes: usize,
-    /// From whom.
+    /// The sender's address.
     pub from: Option<SocketAddr>,
     /// When it came, ns since 1970 by the wall clock.
     pub stamp_ns: Option<u64>,
@@ -52,9 +52,9 @@ pub enum About {
     Left(u32),
     /// Someone sent an ICMP message back.
     Icmp {
-        /// Its type.
+        /// The ICMP type.
         kind: u8,
-        /// Its code.
+        /// The ICMP code.
         code: u8,
         /// Sender of the ICMP error, if it is known.
         by: Option<IpAddr>,
@@ -63,20 +63,20 @@ pub enum About {
     Here(i32),
 }
 
-/// Something that is told about a datagram that was sent.
+/// A report about a datagram that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransmitReport {
     /// Bytes of that datagram in the buffer, without the heads that the kernel made.
     pub bytes: usize,
-    /// What.
+    /// The report itself.
     pub about: About,
     /// When, ns since 1970 by the wall clock.
     pub stamp_ns: Option<u64>,
 }
 
-/// Has the kernel note when datagrams come, their hop limit and DS field, and keep the errors that come back.
-/// With `departures` it also tells when each one that is sent reaches the driver, numbered again from 0;
-/// false: it cannot.
+/// Has the kernel note when datagrams arrive, their hop limit and DS field, and keep the errors that come
+/// back. With `departures` it also reports when each one that is sent reaches the driver, numbered from 0
+/// again; false: it cannot.
 ///
 /// # Errors
 /// It is no socket for datagrams.
@@ -113,7 +113,7 @@ pub fn hop_limit(socket: &impl AsFd, v6: bool, hops: u8) -> io::Result<()> {
 /// The next datagram that came; `None`: there is none now.
 ///
 /// # Errors
-/// What the kernel reports; an error that came back for a datagram may be told here as well as by [`notice`].
+/// The kernel's error; an error that came back for a datagram may be returned here as well as by [`notice`].
 pub fn receive(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<Datagram>> {
     let Some(read) = take(socket, buffer, 0)? else { return Ok(None) };
     let mut datagram = Datagram { bytes: read.bytes, from: read.name.get(), ..Datagram::default() };
@@ -132,7 +132,7 @@ pub fn receive(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<Datag
     Ok(Some(datagram))
 }
 
-/// The next thing that is told about what was sent; `None`: there is nothing now.
+/// The next report about what was sent; `None`: there is none now.
 ///
 /// # Errors
 /// What the kernel reports.
@@ -159,7 +159,7 @@ struct Read {
     control_len: usize,
 }
 
-/// What a `sock_extended_err` says.
+/// The content of a `sock_extended_err`.
 fn about(value: &[u8]) -> Option<About> {
     let word = |at: usize| Some(u32::from_ne_bytes(value.get(at..at + 4)?.try_into().ok()?));
     let (origin, kind, code) = (*value.get(4)?, *value.get(5)?, *value.get(6)?);
@@ -199,7 +199,7 @@ mod tests {
     use std::net::UdpSocket;
     use std::time::Duration;
 
-    /// Waits until the socket has something to tell.
+    /// Waits until the socket has something to read.
     fn wait(socket: &UdpSocket) {
         crate::poll::readable(&[socket.as_fd()], Duration::from_secs(5)).expect("it is a socket");
     }
@@ -214,7 +214,7 @@ mod tests {
         crate::socket::ds_field(&near, false, 0xb9).expect("the field can be set");
         hop_limit(&near, false, 7).expect("the limit can be set");
         let mut buffer = [0; 64];
-        // The kernel begins to stamp what comes a moment after it was asked to.
+        // The kernel begins to stamp arrivals a moment after it was asked to.
         let came = (0..100_000).find_map(|_| {
             near.send(b"one").expect("it is sent");
             wait(&session);

@@ -1,5 +1,5 @@
-//! A TAP or TUN device whose packets may be unfinished: super-packets stay whole, checksums uncomputed, and
-//! each says so (see [`crate::offload`]).
+//! A TAP or TUN device whose packets may be unfinished: super-packets stay whole, checksums uncomputed, with
+//! a header that describes that (see [`crate::offload`]).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

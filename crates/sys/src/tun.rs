@@ -17,7 +17,7 @@ const CONTROL: &str = "/dev/net/tun";
 const SET_INTERFACE: Opcode = opcode::write::<c_int>(b'T', 202);
 /// IP packets without a header of the driver's before them.
 const PLAIN: c_int = libc::IFF_TUN | libc::IFF_NO_PI;
-/// Frames of Ethernet, likewise.
+/// Frames of Ethernet, without a header.
 const FRAMES: c_int = libc::IFF_TAP | libc::IFF_NO_PI;
 /// Bytes of a frame's head.
 const FRAME_HEAD: usize = 14;

@@ -9,7 +9,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
-/// Descriptors that are told of at once; others are told of the next time.
+/// Descriptors that are reported at once; others are reported by the next call.
 const AT_ONCE: usize = 32;
 
 /// What is waited for.
@@ -33,7 +33,7 @@ impl Waiter {
         Ok(Waiter { set: epoll::create(CreateFlags::CLOEXEC)?, ready: Vec::with_capacity(AT_ONCE) })
     }
 
-    /// Waits for this one too, until it is closed; `number` tells it from others.
+    /// Waits for this one too, until it is closed; `number` identifies it.
     ///
     /// # Errors
     /// What `epoll_ctl(2)` reports.

@@ -59,7 +59,7 @@ fn one_run(trial: &Trial<'_>, run: &Run, tree: &[doc::TreeNode]) -> doc::TrialRu
         tidegate_sim::HomeSpec::new(trial.options.up.as_bits(), trial.options.down.as_bits()).down_buffer
     }];
     let links = [&run.result.modem, &run.result.provider];
-    // In the tree's order: what stands above before what stands below.
+    // In the tree's order: each entry before those below it.
     let mut courses: Vec<&ClassReadings> = run.courses.iter().collect();
     courses.sort_by_key(|course| {
         let is = |node: &doc::TreeNode| node.device == course.device && node.id == course.id.to_string();
@@ -205,7 +205,7 @@ fn by_id<'d>(classes: impl Iterator<Item = &'d ClassDump>) -> Vec<&'d ClassDump>
     classes
 }
 
-/// How deep trees are told.
+/// The depth of the trees that are reported.
 const MAX_DEPTH: usize = 16;
 
 fn qdisc(trial: &Trial<'_>, run: &Run, of: &QdiscDump, parent: String, nodes: &mut Vec<doc::TreeNode>) {
@@ -249,7 +249,7 @@ fn qdisc(trial: &Trial<'_>, run: &Run, of: &QdiscDump, parent: String, nodes: &m
     }
 }
 
-/// Qdiscs and classes that are told.
+/// The most qdiscs and classes that are reported.
 const MOST_NODES: usize = 100_000;
 
 fn subtree(
@@ -303,7 +303,7 @@ fn subtree(
     }
 }
 
-/// The parameters as tc lists them, without what stands before.
+/// The parameters as tc lists them, without the words before them.
 fn qdisc_options(of: &QdiscDump) -> String {
     let line = tc::show_qdiscs(std::slice::from_ref(of), &ShowWhat::of(Object::Qdisc), &ShowFlags::default());
     after_words(&line, &["root", "parent", "refcnt"])

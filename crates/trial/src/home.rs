@@ -14,7 +14,7 @@ use tidegate_sim::{
     Bulk, GatewayMachine, Home, HomeResult, HomeSpec, HomeTraffic, Local, Port, TrafficResult,
 };
 
-/// When packets begin to flow; the policy has stood for a while then.
+/// When packets begin to flow; the policy has been installed for a while then.
 pub const START: Time = Time(8_000_000_000);
 /// The load runs for so long before measuring begins: what is measured is the steady state.
 const WARM_UP: Nanos = Nanos::secs(5);
@@ -89,18 +89,18 @@ pub(crate) struct Run {
     pub(crate) courses: Vec<ClassReadings>,
     /// The trees at the end of the window; empty without the policy.
     pub(crate) trees: InstalledTrees,
-    /// What the machine answered then to what it was asked.
+    /// The machine's output for the commands of `--show`.
     pub(crate) shown: String,
 }
 
-/// What stands on the governed devices.
+/// What is installed on the governed devices.
 #[derive(Clone, Debug, Default)]
 pub struct InstalledTrees {
-    /// The qdiscs.
+    /// The qdiscs of these devices.
     pub qdiscs: Vec<QdiscDump>,
-    /// The classes.
+    /// The classes of these devices.
     pub classes: Vec<ClassDump>,
-    /// The filters.
+    /// The filters of these devices.
     pub filters: Vec<FilterDump>,
 }
 
@@ -135,8 +135,8 @@ pub(crate) fn seconds(options: &TrialSettings, load: &Load) -> u64 {
     (setting.warm_up + setting.duration).0.div_ceil(1_000_000_000)
 }
 
-/// The devices whose queues a policy governs: the one before the modem or what stands on it, what is beneath,
-/// those that give back, the LAN's.
+/// The devices whose queues a policy governs: the one before the modem or the one stacked on it, what is
+/// below, those that give back, the LAN's.
 fn governed(gateway: &Gateway, policy: &TrialPolicy) -> Vec<DeviceId> {
     let names = [Some(&policy.wan), policy.beneath.as_ref(), Some(&policy.lan)].into_iter().flatten();
     names.chain(&policy.returning).filter_map(|name| gateway.device(name)).collect()
@@ -161,7 +161,7 @@ pub(crate) fn build(
     let returning = policy.returning.iter().map(|name| port(name)).collect();
     policy.stack(&mut machine.gateway);
     // The device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame,
-    // unless the script says so.
+    // unless the script sets a ring.
     let asked_ring = policy.requested_ring(&machine.gateway, with_policy);
     let mtu = ids.first().map_or(1500, |id| machine.gateway.spec(*id).mtu).min(1500);
     let governed = governed(&machine.gateway, policy);

@@ -1,8 +1,8 @@
 //! Which addresses the computers of a trial have.
 //!
-//! Scripts are mostly written for 192.168.1.0/24, and there the computers stand. A policy that tells hosts
-//! apart by other addresses would take all of them for strangers, and be said to do nothing, or to let
-//! nothing through; so they get the addresses that it names.
+//! Scripts are mostly written for 192.168.1.0/24, and the computers have addresses there. A policy that
+//! distinguishes hosts by other addresses would match none of them, and appear to do nothing, or to block
+//! everything; so they get the addresses that it names.
 
 use crate::loads::{Item, Load};
 use crate::policy::TrialPolicy;
@@ -18,7 +18,7 @@ use tidegate_sim::Local;
 /// A network: an address and how many of its bits count.
 type Net = (Ipv4Addr, u32);
 
-/// Where the computers stand otherwise.
+/// The computers' network otherwise.
 const USUAL: Net = (Ipv4Addr::new(192, 168, 1, 0), 24);
 /// RFC 1918 and RFC 6598.
 const PRIVATE: [Net; 4] = [
@@ -72,7 +72,7 @@ impl Household {
         }
     }
 
-    /// The same of whole loads.
+    /// Moves whole loads.
     pub(crate) fn move_into(&self, loads: &mut [Load]) {
         self.move_in(loads.iter_mut().flat_map(|load| &mut load.items));
     }
@@ -100,7 +100,7 @@ impl Household {
     }
 }
 
-/// The networks by which a policy tells local hosts apart, in its order.
+/// The networks by which a policy distinguishes local hosts, in its order.
 fn named(policy: &TrialPolicy, reading: &Reading) -> Vec<Net> {
     let mut nets = Vec::new();
     for dump in &reading.filters {
@@ -123,7 +123,7 @@ fn named(policy: &TrialPolicy, reading: &Reading) -> Vec<Net> {
     nets
 }
 
-/// The source and the destination that a filter asks for.
+/// The source and the destination that a filter matches.
 fn ends(dump: &FilterDump) -> [Option<Net>; 2] {
     let mut ends = [None, None];
     let FilterEntry::Filter { params, .. } = &dump.entry else { return ends };
@@ -156,7 +156,7 @@ fn ends(dump: &FilterDump) -> [Option<Net>; 2] {
     ends
 }
 
-/// The network of the local host that a rule asks for: its source, unless packets come from the modem; its
+/// The network of the local host that a rule matches: its source, unless packets come from the modem; its
 /// destination, unless they go there.
 fn of_rule(rule: &NetfilterRule, wan: &str) -> impl Iterator<Item = Net> {
     let plain = || rule.matches.iter().filter(|one| !one.not).map(|one| &one.what);

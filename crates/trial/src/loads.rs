@@ -40,7 +40,7 @@ impl Item {
         }
     }
 
-    /// A transfer away from here or towards it; `None`: something that is waited for.
+    /// Whether it is an upload or a download; `None`: a transaction or a probe.
     pub(crate) fn transfer(&self) -> Option<bool> {
         match &self.traffic {
             HomeTraffic::Bulk(bulk) => Some(bulk.up),
@@ -71,8 +71,8 @@ const DOWNLOAD_PORTS: [u16; 3] = [443, 80, 443];
 /// DS fields of rrul's four classes: best effort, background (CS1), video (CS5), voice (EF).
 const RRUL: [(&str, u8); 4] = [("BE", 0), ("BK", 0x20), ("CS5", 0xa0), ("EF", 0xb8)];
 
-/// The loads of a trial: those asked for, else four, of which the uploads come from the gateway itself when
-/// the policy is about what that serves.
+/// The loads of a trial: those of the settings, else four, of which the uploads come from the gateway itself
+/// when the policy is about a server there.
 pub(crate) fn loads(options: &TrialSettings, policy: &TrialPolicy) -> Vec<Load> {
     let names: &[TrialLoad] = match options.load.as_slice() {
         [] => &[TrialLoad::Empty, TrialLoad::Up, TrialLoad::Down, TrialLoad::Both],
@@ -286,7 +286,7 @@ fn flood(options: &TrialSettings) -> Item {
     Item::new("flood", "UDP flood", "", HomeTraffic::Datagrams(datagrams))
 }
 
-/// The same transfer of another computer.
+/// A transfer of another computer.
 fn of(local: Local, title: &str, item: Item) -> Item {
     let mut item = item;
     let parties = item.parties();

@@ -1,4 +1,4 @@
-//! What becomes of ARP and of IPv6's neighbour discovery. The hosts of a trial know one another's addresses,
+//! What happens to ARP and to IPv6's neighbour discovery. The hosts of a trial know one another's addresses,
 //! so its own traffic does not show it: a policy that drops these would be praised for a link that dies. So
 //! they are sent through the policy's machine, alone.
 
@@ -13,7 +13,7 @@ use tidegate_policy::Kind;
 const TRIES: usize = 20;
 /// ICMPv6's neighbour solicitation (RFC 4861).
 const SOLICITATION: u8 = 135;
-/// The one who asks, and the group that is asked.
+/// The sender of a solicitation, and the multicast group it is sent to.
 const SOLICITOR: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 const SOLICITED: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, 2);
 

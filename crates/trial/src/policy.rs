@@ -20,7 +20,7 @@ pub struct TrialPolicy {
     pub devices: Vec<String>,
     /// The device whose policy governs the way to the modem.
     pub wan: String,
-    /// The device that it stands on, if it does.
+    /// The device that it is stacked on, if it is.
     pub beneath: Option<String>,
     /// The device towards the LAN.
     pub lan: String,
@@ -34,7 +34,7 @@ pub struct TrialPolicy {
     pub notes: Vec<String>,
     /// What it calls its classes.
     pub names: ClassNames,
-    /// What filters get and rules bring to them, once someone asked.
+    /// What filters get and rules bring to them, once it was requested.
     pub(crate) uses: OnceLock<Uses>,
 }
 
@@ -44,7 +44,7 @@ pub struct Configured {
     pub machine: Machine,
     /// How many commands were issued.
     pub commands: usize,
-    /// The device that a short policy says leads to the modem.
+    /// The device that leads to the modem, if a short policy names it.
     pub wan: Option<String>,
     /// And the one towards the LAN.
     pub lan: Option<String>,
@@ -63,7 +63,7 @@ pub enum PolicyError {
     /// No device is configured that leads to the modem; but packets that arrive at these, if any, are
     /// redirected.
     Nothing(Vec<String>),
-    /// These devices are configured, and no one said which leads to the modem.
+    /// These devices are configured, and no option chooses the one that leads to the modem.
     Several(Vec<String>),
 }
 
@@ -126,8 +126,8 @@ impl TrialPolicy {
         self.ops.iter().any(translates)
     }
 
-    /// No policy, on a machine with these devices: `wan` leads to the modem, or stands on `beneath`, which
-    /// does.
+    /// No policy, on a machine with these devices: `wan` leads to the modem, or is stacked on `beneath`,
+    /// which does.
     pub fn none(wan: String, beneath: Option<String>, lan: String) -> TrialPolicy {
         let devices = [&wan, &lan].into_iter().chain(&beneath).cloned().collect();
         TrialPolicy { devices, wan, beneath, lan, ..TrialPolicy::default() }
@@ -232,11 +232,11 @@ impl TrialPolicy {
 }
 
 impl TrialPolicy {
-    /// What was configured, with the devices that lead to the modem and to the LAN; `dev` leads to the modem,
-    /// or the upper one of `over`, which stands on the lower, if that was said.
+    /// The configured policy, with the devices that lead to the modem and to the LAN; `dev` leads to the
+    /// modem, or the upper one of `over`, which is stacked on the lower, if given.
     ///
     /// # Errors
-    /// When no one says, and several devices are configured or none.
+    /// Neither is given, and several devices are configured or none.
     pub fn new(
         configured: Configured,
         dev: Option<&str>,
@@ -329,7 +329,7 @@ fn has_root_qdisc(ops: &[Op], name: &str) -> bool {
     })
 }
 
-/// Does a device's name say that it leads to the LAN: a bridge, or OpenWrt's `lan1`?
+/// Whether a device's name implies that it leads to the LAN: a bridge, or OpenWrt's `lan1`.
 fn is_lan(name: &str) -> bool {
     LinkDriver::of_name(name) == LinkDriver::Bridge
         || ["lan", "br-"].iter().any(|prefix| name.starts_with(prefix))

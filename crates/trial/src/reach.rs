@@ -1,10 +1,10 @@
-//! Which class each conversation takes: asked of the policy's own machine, by letting the conversation happen
-//! on a fast link.
+//! Which class each conversation takes: found on the policy's own machine, by running the conversation on a
+//! fast link.
 //!
-//! For classes that nothing reached, the policy's rules and filters are inverted: what each asks of a packet
-//! is made into a conversation and tried. What then reaches the class is a witness. Where none does, a packet
-//! out of the exact set of those that come to the class is made into a conversation; and where that set is
-//! empty, nothing is tried, and the class is named with what is known of why.
+//! For classes that nothing reached, the policy's rules and filters are inverted: the conditions of each are
+//! made into a conversation, which is tried. A conversation that then reaches the class is a witness. Where
+//! there is none, a packet out of the exact set of those that come to the class is made into a conversation;
+//! and where that set is empty, nothing is tried, and the class is named with the known reason.
 
 use crate::home::{self, InstalledTrees};
 use crate::policy::TrialPolicy;
@@ -24,7 +24,7 @@ use tidegate_sim::{Bulk, DatagramTraffic, HomeTraffic, Local, Parties, PingTraff
 /// A class on a device.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DeviceClass {
-    /// The device.
+    /// The device's name.
     pub device: String,
     /// The class's id.
     pub class: Handle,
@@ -57,7 +57,7 @@ pub(crate) fn ask(policy: &TrialPolicy, traffic: &HomeTraffic, seed: u64) -> Vec
     taken.into_iter().map(|(_, place)| place).collect()
 }
 
-/// The same conversation, over soon.
+/// A short version of the conversation.
 fn brief(traffic: &HomeTraffic) -> HomeTraffic {
     match traffic {
         HomeTraffic::Bulk(bulk) => HomeTraffic::Bulk(Bulk { bytes: Some(40_000), start: Nanos(0), ..*bulk }),
@@ -73,7 +73,7 @@ fn brief(traffic: &HomeTraffic) -> HomeTraffic {
     }
 }
 
-/// A conversation made from what a rule or a filter asks.
+/// A conversation made from the conditions of a rule or a filter.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) title: String,
@@ -113,7 +113,7 @@ pub(crate) fn fill(policy: &TrialPolicy, trees: &InstalledTrees, taken: &[Device
         let Some(place) = ask(policy, &candidate.traffic, seed).into_iter().next() else { continue };
         if let Some(at) = missing.iter().position(|other| *other == place) {
             missing.remove(at);
-            // Where a hash shares out, anybody's traffic shows what a class does: nothing more is needed.
+            // Where a hash distributes packets, any traffic shows what a class does: nothing more is needed.
             if !hashed {
                 found.push((place, candidate));
             }
@@ -141,7 +141,7 @@ fn arrivals(policy: &TrialPolicy, places: &[DeviceClass]) -> BTreeMap<DeviceClas
     }
     let reading = policy.reading();
     let Some(mut reached) = Reached::of(&reading) else { return BTreeMap::new() };
-    // What stands beneath another device carries its frames, which the reading does not know.
+    // A device below another one carries its frames, which the reading does not know.
     let known = places.iter().filter(|place| policy.beneath.as_ref() != Some(&place.device));
     known.map(|place| (place.clone(), reached.class(&reading, &place.device, place.class))).collect()
 }
@@ -214,8 +214,8 @@ fn is_leaf_list(dump: &FilterDump, classes: &[ClassDump]) -> bool {
     on.is_some_and(|class| class.classid.minor() != 0 && is_leaf(class, classes))
 }
 
-/// Why no packet has the mark that a filter asks for when it comes there; `None`: one may, or it asks for
-/// none.
+/// Why no packet has the mark that a filter matches when it comes there; `None`: one may, or the filter
+/// matches no mark.
 fn unmet_mark(policy: &TrialPolicy, dump: &FilterDump) -> Option<String> {
     let FilterEntry::Filter { handle, params: FilterParams::Fw(_), .. } = &dump.entry else { return None };
     let uses = policy.uses();
@@ -309,7 +309,7 @@ fn candidates(policy: &TrialPolicy, filters: &[FilterDump]) -> Vec<Candidate> {
     candidates
 }
 
-/// What is known of a packet from what is asked of it.
+/// What conditions determine of a packet.
 #[derive(Clone, Debug, Default)]
 struct Sketch {
     title: String,
@@ -359,7 +359,7 @@ impl Sketch {
         }
     }
 
-    /// Of a packet: what no one asked of it is left open.
+    /// The sketch of a packet: fields without a condition are left open.
     fn of_packet(packet: &Packet) -> Sketch {
         let plain = Packet::default();
         let known = |address: IpAddr| (!address.is_unspecified()).then_some(address);
@@ -422,7 +422,7 @@ impl Sketch {
         }
     }
 
-    /// The same, as the other side would send it.
+    /// The reply: sender and receiver exchanged.
     fn swapped(&self) -> Sketch {
         Sketch {
             source: self.destination,
@@ -520,7 +520,7 @@ impl TrialPolicy {
         self.title_below(place, filters, &mut Vec::new())
     }
 
-    /// The same, below classes that are being told of already: filters may lead in a circle.
+    /// The title, below classes that are already being named: filters may lead in a circle.
     fn title_below(
         &self,
         place: &DeviceClass,
@@ -544,7 +544,7 @@ impl TrialPolicy {
             // Others had their part before.
             let text =
                 if self.uses().is_partial(dump) { words::what_is_left(text, dump.protocol) } else { text };
-            // What comes to an inner class's filters was led there by others.
+            // Packets come to an inner class's filters by filters above.
             let inner = DeviceClass { class: dump.parent, ..place.clone() };
             let circle = inner == *place || reported.contains(&inner.class);
             let above = if dump.parent.minor() == 0 || circle {

@@ -1,8 +1,8 @@
-//! What a trial is told.
+//! The settings of a trial.
 
 use tidegate_packet::{Nanos, Rate};
 
-/// What a trial is told: the link, what goes on there, what is kept.
+/// The settings of a trial: the link, the traffic, what is kept.
 #[derive(Clone, Debug)]
 pub struct TrialSettings {
     /// The policy's name, for its reader: the path of its file.
@@ -23,8 +23,8 @@ pub struct TrialSettings {
     pub duration: Nanos,
     /// The cable from the gateway to the modem.
     pub cable: Rate,
-    /// Frames that the device before the modem takes ahead of what it sends; `None`: what the policy says,
-    /// else 1.
+    /// Frames that the device before the modem takes ahead of what it sends; `None`: the policy's value, else
+    /// 1.
     pub ring: Option<u32>,
     /// The byte queue limit (BQL) of that device, in bytes.
     pub bql: Option<u32>,
@@ -38,13 +38,13 @@ pub struct TrialSettings {
     pub ipv6: bool,
     /// The same seed gives the same trial, to the byte.
     pub seed: u64,
-    /// What the machine is asked after the last load with the policy, as on its shell.
+    /// Commands for the machine after the last load with the policy, as on its shell.
     pub show: Vec<String>,
 }
 
 impl TrialSettings {
-    /// A link of these rates; all else as `tidegate try` has it where no one says otherwise: a round trip of
-    /// 30 ms, a modem that holds 1.5 s, each load measured for a minute.
+    /// A link of these rates, with the defaults of `tidegate try`: a round trip of 30 ms, a modem that
+    /// buffers 1.5 s, each load measured for a minute.
     pub fn new(script: impl Into<String>, up: Rate, down: Rate) -> TrialSettings {
         TrialSettings {
             script: script.into(),
@@ -131,7 +131,7 @@ named! {
 }
 
 impl TrialProbe {
-    /// What is done unless said otherwise: all but `None`.
+    /// The default probes: all but `None`.
     pub const ALL: [TrialProbe; 5] =
         [TrialProbe::Ping, TrialProbe::Voip, TrialProbe::Dns, TrialProbe::Ssh, TrialProbe::Web];
 }

@@ -12,7 +12,7 @@ use crate::verdict;
 use crate::versions;
 use tidegate_measure::trial as doc;
 
-/// Simulates a policy under workloads of one's own, with it only; what is found is not yet judged.
+/// Simulates a policy under workloads of the caller's, with it only; the result is not evaluated.
 pub fn measure(settings: &TrialSettings, policy: &TrialPolicy, workloads: &[Workload]) -> doc::TrialDocument {
     let mut trial = Trial::new(settings, policy);
     trial.loads = workloads.iter().map(|workload| loads::workload(workload, settings, policy)).collect();
@@ -77,8 +77,8 @@ impl Trial<'_> {
     }
 
     /// The last load that sends, with the conversations for the classes that it leaves empty; none where it
-    /// leaves none, or where loads were asked for by name. A run of its own: what is sent for their sake must
-    /// not change what the loads are said to do.
+    /// leaves none, or where loads were given by name. It is a run of its own: those conversations must not
+    /// change the figures of the load.
     fn every_class(&self) -> Option<Load> {
         let busiest =
             self.loads.iter().rfind(|load| load.items.iter().any(|item| item.transfer() == Some(true)));
@@ -93,14 +93,13 @@ impl Trial<'_> {
     /// What was found, with what follows from it in sentences.
     pub fn document(&self) -> doc::TrialDocument {
         let mut document = document::document(self);
-        // What kills a link goes before what is said of it.
+        // A note that the link dies comes before notes about its quality.
         document.verdict = neighbours::sentences(self.policy, self.options.ipv6);
         document.verdict.extend(verdict::sentences(&document));
         document
     }
 
-    /// What the machine answered to what it was asked after the last load with the policy; see
-    /// [`TrialSettings::show`].
+    /// The output of the commands after the last load with the policy; see [`TrialSettings::show`].
     pub fn shown(&self) -> &str {
         let last = self.runs.iter().rfind(|run| run.with_policy && !run.witnesses);
         last.map_or("", |run| run.shown.as_str())

@@ -64,7 +64,7 @@ fn plugged(trial: &TrialDocument) -> Vec<String> {
     lines
 }
 
-/// The probe that stands for a run: the ping, else the first there is.
+/// The probe that represents a run: the ping, else the first there is.
 fn speaker(run: &TrialRun) -> Option<&TrialProbe> {
     run.probes.iter().find(|probe| probe.id == "ping").or(run.probes.first())
 }
@@ -205,16 +205,15 @@ fn window_start(run: &TrialRun) -> usize {
     (run.window.0 / run.step_ns.max(1)) as usize
 }
 
-/// The policy's own queues that probes and transfers stand in, where they are FIFOs: there a packet waits for
-/// all that is before it. The first probe's comes first.
+/// The policy's own queues that packets of probes and transfers wait in, where they are FIFOs: there a packet
+/// waits for all that is before it. The first probe's comes first.
 fn own_queues(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
     // A root without classes is the only queue there is.
     let root =
         with.classes.first().filter(|class| class.leaf && with.classes.len() == 1).map(|class| &class.id);
     let mut queues: Vec<(&String, Vec<&str>, u64)> = Vec::new();
     let probes = speaker(with).into_iter().chain(&with.probes).map(|p| (&p.title, &p.class, NOTICED_NS));
-    // A transfer fills its own queue as a matter of course: what others would wait there is told where it is
-    // long.
+    // A transfer always fills its own queue: the delay there is reported for others where it is long.
     let flows = with.flows.iter().map(|flow| (&flow.title, &flow.class, LONG_NS));
     for (title, class, least) in probes.chain(flows) {
         let Some(id) = class.as_ref().or(root) else { continue };
@@ -285,7 +284,7 @@ fn fifo_of(trial: &TrialDocument, id: &str) -> Option<String> {
 
 const FIFOS: [&str; 2] = ["pfifo", "bfifo"];
 
-/// Why packets wait in the modem although there is a policy, as far as it can be told, and what to do.
+/// Why packets wait in the modem although there is a policy, as far as it is known, and what to do.
 fn why_modem(trial: &TrialDocument, with: &TrialRun) -> String {
     let own: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == trial.device).collect();
     let through: u64 =
@@ -486,7 +485,7 @@ fn carried(trial: &TrialDocument) -> Vec<Carried<'_>> {
 fn cost(trial: &TrialDocument, hardest: Option<&str>) -> Vec<String> {
     let mut sentences = Vec::new();
     for Carried { run: without, word, without: a, with: b } in carried(trial) {
-        // That they are stopped is said before all else.
+        // Stopped transfers are reported before all else.
         if b < a / NOTHING {
             continue;
         }

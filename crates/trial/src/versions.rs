@@ -16,7 +16,7 @@ use tidegate_sim::HomeTraffic;
 const NOTICED: u64 = 2;
 
 /// A note for each direction in which one transfer over IPv6 carries much more or much less than over IPv4.
-/// Nothing is said where no filter makes a difference: chance alone may make one of such short transfers
+/// There is none where no filter makes a difference: chance alone may make one of such short transfers
 /// faster.
 pub(crate) fn notes(trial: &Trial<'_>) -> Vec<String> {
     if trial.options.ipv6 || !treated_apart(trial) {

@@ -8,8 +8,8 @@ use tidegate_policy::netfilter::{
 use tidegate_policy::{FilterOp, FilterParams, FlowKeySet, U32Key, U32Params};
 use tidegate_syntax::tc::{Object, ShowFlags, ShowWhat};
 
-/// What a rule asks of a packet, interfaces left out; `connection`: it marks whole connections, so that only
-/// the first packet need fit.
+/// The conditions of a rule, interfaces left out; `connection`: it marks whole connections, so that only the
+/// first packet must match.
 pub(super) fn rule(rule: &NetfilterRule, connection: bool) -> String {
     let selected = rule.matches.iter().filter(|m| !(connection && matches!(m.what, Condition::TcpFlags(..))));
     let words: Vec<String> = selected.filter_map(condition).collect();
@@ -20,7 +20,7 @@ pub(super) fn rule(rule: &NetfilterRule, connection: bool) -> String {
     if by.is_empty() { "everything".to_owned() } else { by.join(" and ") }
 }
 
-/// The devices that a rule asks for, in words.
+/// The devices that a rule matches, in words.
 fn matched_devices(rule: &NetfilterRule) -> Vec<String> {
     let word = |m: &Match| match &m.what {
         Condition::In(name) if m.not => Some(format!("what does not come in by {name}")),
@@ -32,7 +32,7 @@ fn matched_devices(rule: &NetfilterRule) -> Vec<String> {
     rule.matches.iter().filter_map(word).collect()
 }
 
-/// What is left to a filter that asks for everything of its protocol, where others had their part before.
+/// What remains for a filter that matches everything of its protocol, behind filters that take a part.
 pub(super) fn what_is_left(text: String, protocol: u16) -> String {
     let left = match protocol {
         ethertype::IPV4 => "other IPv4",
@@ -91,7 +91,7 @@ fn state_names(states: Connstates) -> String {
     all.iter().filter(|(state, _)| states.has(*state)).map(|(_, name)| *name).collect::<Vec<_>>().join(" or ")
 }
 
-/// What connbytes asks: `after 6.00 MB`.
+/// The condition of connbytes: `after 6.00 MB`.
 fn carried(range: &Connbytes) -> String {
     let amount = |n: u64| match range.mode {
         CountMode::Packets => format!("{n} packets"),
@@ -137,7 +137,7 @@ fn ports(ranges: &[(u16, u16)]) -> String {
 
 const FLAGS: [&str; 6] = ["FIN", "SYN", "RST", "PSH", "ACK", "URG"];
 
-/// Flags that must be set; of those that must not, nothing is said.
+/// Flags that must be set; those that must not are left out.
 fn flags(mask: u8, comp: u8) -> String {
     let names =
         FLAGS.iter().enumerate().filter(|(bit, _)| comp & mask & 1 << bit != 0).map(|(_, name)| *name);
@@ -165,7 +165,7 @@ pub(super) fn dscp_name(dscp: u8) -> String {
     }
 }
 
-/// A filter and what it asks; `marked`: what the rules ask for that set its mark.
+/// A filter and its conditions; `marked`: the conditions of the rules that set its mark.
 pub(super) fn filter(dump: &FilterDump, marked: Option<String>) -> Option<String> {
     let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
     Some(match params {
@@ -181,7 +181,8 @@ pub(super) fn filter(dump: &FilterDump, marked: Option<String>) -> Option<String
         }
         FilterParams::Matchall(_) => everything(dump.protocol),
         FilterParams::Flower(flower) => {
-            // As tc lists them, without the protocol, which stands with every key of an address or a port.
+            // As tc lists them, without the protocol, which is repeated with every key of an address or a
+            // port.
             let listed = tidegate_syntax::tc::show_filters(
                 std::slice::from_ref(dump),
                 &ShowWhat::of(Object::Filter),
@@ -209,7 +210,7 @@ pub(super) fn everything(protocol: u16) -> String {
     }
 }
 
-/// What a u32 filter of a protocol asks, in words where they are known.
+/// The conditions of a u32 filter of a protocol, in words where they are known.
 pub(super) fn keys(params: &U32Params, protocol: u16) -> String {
     let v6 = protocol == ethertype::IPV6;
     let mut words: Vec<String> =
@@ -236,7 +237,7 @@ fn key(key: &U32Key) -> Option<String> {
     })
 }
 
-/// The ports that a mask takes together, where only one end is asked for.
+/// The ports that a mask matches together, where only one end is compared.
 fn port_range(value: u32, mask: u32) -> Option<String> {
     let (word, value, mask) = match (mask >> 16, mask & 0xffff) {
         (0, low @ 1..) => ("port", value & 0xffff, low),
@@ -244,7 +245,7 @@ fn port_range(value: u32, mask: u32) -> Option<String> {
         _ => return None,
     };
     let open = !mask & 0xffff;
-    // ICMP's type stands in the same place, in eight bits.
+    // ICMP's type is in the same place, in eight bits.
     let is_range = open & (open + 1) == 0 && open < 0xff;
     is_range.then(|| format!("{word} {}", ports(&[((value & mask) as u16, (value & mask | open) as u16)])))
 }

@@ -19,12 +19,12 @@ pub struct ComparisonText {
     pub spread: Option<String>,
     /// What it must lie within: `450 ms to 950 ms`, `at most 200 ms`; empty without bounds.
     pub bounds: String,
-    /// `ok`, `FAILED`, or `told` where nothing is demanded.
+    /// `ok`, `FAILED`, or `told` where nothing is required.
     pub verdict: &'static str,
 }
 
-/// Puts a comparison in words, with as many digits as tell what was found from its bounds and from what was
-/// published.
+/// A comparison in words, with as many digits as distinguish the figure from its bounds and from the
+/// published one.
 pub fn comparison_text(c: &Comparison) -> ComparisonText {
     let (low, high) = c.within;
     let bounds = [low, high].into_iter().filter(|bound| bound.is_finite());
@@ -53,7 +53,7 @@ pub fn comparison_text(c: &Comparison) -> ComparisonText {
     ComparisonText { published: or_nothing(c.published), found: or_nothing(c.found), spread, bounds, verdict }
 }
 
-/// A figure as people write it; its name (`ping.loss`) tells shares from counts.
+/// A figure in words; its name (`ping.loss`) distinguishes shares from counts.
 pub fn in_words(name: &str, number: f64, unit: &str) -> String {
     written(name, number, unit, USUAL)
 }

@@ -5,7 +5,8 @@ use crate::json::{DocumentError, document, text};
 use serde_json::{Value, json};
 use tidegate_measure::experiment::Experiment;
 
-/// The member that tells the form, and its number: it changes when a member changes its meaning or goes away.
+/// The member that gives the form, and its number: it changes when a member changes its meaning or is
+/// removed.
 const FORM: (&str, u64) = ("tidegate_experiment", 1);
 const ORIGIN: &str = "a result is written by `tidegate sim FILE -o RESULT.json`";
 

@@ -54,7 +54,7 @@ fn document(experiment: &Experiment, run: &RunRecord) -> Value {
     let mut results = Map::new();
     let mut raw = Map::new();
     let mut facts = Map::new();
-    // The runs of an experiment begin after each other; whoever plots one counts from its own beginning.
+    // The runs of an experiment begin after each other; a plot of one counts from its own beginning.
     let moved = experiment.began_ns.map_or(0.0, |ns| ns as f64 / 1e9 - BEGAN as f64);
     for mut one in series {
         for sample in &mut one.raw {
@@ -150,7 +150,7 @@ impl<'e> Sides<'e> {
     }
 
     fn is_up(&self, transfer: &TransferRecord) -> bool {
-        // Where the slowest link does not part them, what goes away from who asks is up.
+        // Where the slowest link is not between them, packets from the requester are up.
         match (self.users.contains(transfer.from.as_str()), self.users.contains(transfer.to.as_str())) {
             (true, false) => true,
             (false, true) => false,
@@ -364,7 +364,7 @@ fn probe_name(probe: &ProbeRecord, test: &str, all: &[Series]) -> String {
     wanted.into_iter().find(|name| !taken(name)).unwrap_or(own)
 }
 
-/// The mean of what was asked in each step.
+/// The mean of a probe's requests in each step.
 fn averaged(run: &RunRecord, probe: &ProbeRecord) -> Vec<Option<f64>> {
     let mean = |n: u64| {
         let from = run.window.0 + n * STEP;

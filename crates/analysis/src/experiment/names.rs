@@ -1,4 +1,4 @@
-//! What files are called, and whom links join.
+//! The names of files, and the ends of links.
 
 use tidegate_measure::experiment::LinkRecord;
 

@@ -1,5 +1,5 @@
-//! What all views of an experiment share: which run stands for a case, how figures are written, who looks
-//! how, what happened when.
+//! What all views of an experiment share: which run represents a case, how figures are written, the look of
+//! each series, the events.
 
 use tidegate_measure::experiment::{
     EventRecord, Experiment, ExperimentCase, LoadRecord, ProbeRecord, RunRecord, Spread, figure, group_of,
@@ -26,7 +26,7 @@ impl<'e> Under<'e> {
         experiment.loads.iter().map(under).filter(|under| !under.cases.is_empty()).collect()
     }
 
-    /// The run that stands for each case, with its policy's place and title.
+    /// The run that represents each case, with its policy's index and title.
     pub fn typical(&self) -> Vec<RunView<'e>> {
         let shown = |(n, case): &(usize, ExperimentCase<'e>)| RunView {
             policy: *n,
@@ -69,7 +69,7 @@ pub struct RunView<'e> {
     pub title: &'e str,
     /// What it is called where there is little room.
     pub label: &'e str,
-    /// The run.
+    /// The run that is shown.
     pub run: &'e RunRecord,
 }
 
@@ -113,7 +113,7 @@ pub fn typical<'e>(case: &ExperimentCase<'e>) -> &'e RunRecord {
     runs[(runs.len() - 1) / 2].1
 }
 
-/// A figure as people write it, with so many significant digits; `name` tells shares from counts.
+/// A figure in words, with so many significant digits; `name` distinguishes shares from counts.
 pub fn written(name: &str, number: f64, unit: &str, digits: usize) -> String {
     let statistic = name.rsplit('.').next().unwrap_or_default();
     match unit {
@@ -190,7 +190,7 @@ pub struct Happened<'e> {
 /// Marks nearer than this share of a run's length are one.
 const NEAR: f64 = 0.03;
 
-/// The events of runs; what was only asked (and answered) counts, too.
+/// The events of runs, queries and their output included.
 pub fn happened<'e>(shown: &[RunView<'e>]) -> Happened<'e> {
     let mut events: Vec<(&'e EventRecord, Vec<&'e str>)> = Vec::new();
     for one in shown {

@@ -8,7 +8,7 @@ use tidegate_measure::Pings;
 use tidegate_measure::experiment::{Comparison, Experiment, ExperimentCase, NoSuchFigure};
 use tidegate_measure::numbers::percent;
 
-/// A column: its head, and the statistic that stands in it.
+/// A column: its heading, and its statistic.
 type Column = (&'static str, &'static str);
 
 const ANSWERS: [Column; 10] = [
@@ -147,7 +147,7 @@ fn all_answers(case: &ExperimentCase<'_>, id: &str) -> Vec<Option<u64>> {
     selected.map(|(_, took)| took).collect()
 }
 
-/// What stands where there is no figure.
+/// The text of a missing figure.
 const NOTHING: &str = "–";
 
 fn cell(case: &ExperimentCase<'_>, id: &str, statistic: &str) -> String {

@@ -15,7 +15,7 @@ use tidegate_measure::experiment::{
 };
 
 const ORIGIN: &str = "files of flent's (.flent.gz) are read in version 4";
-/// What a run of flent's is called among policies: it does not say.
+/// The policy's name for a run of flent's, which has none.
 const POLICY: &str = "measured";
 /// Bytes of the longest file, unpacked: some fifty times an ordinary one. Gzip makes a thousand bytes of one.
 const MAX_UNPACKED: u64 = 64 << 20;
@@ -151,11 +151,11 @@ fn group_of(name: &str) -> Option<&'static str> {
     }
 }
 
-/// When each was asked, and how long its answer took.
+/// When each request was sent, and its round-trip time.
 type Answers = Vec<(u64, Option<u64>)>;
 
-/// Each answer of a series, if the file has them: when it was asked, counted from the first, and how long it
-/// took.
+/// Each reply of a series, if the file has them: when it was requested, counted from the first, and the
+/// round-trip time.
 fn answers(raw: &At<'_>, name: &str) -> Read<Option<Answers>> {
     let Ok(all) = raw.object() else { return Ok(None) };
     if all.get(name).and_then(Value::as_array).is_none_or(Vec::is_empty) {

@@ -1,5 +1,5 @@
-//! Documents of other programs, whose members' names are data: each value knows its place, and what is wrong
-//! is told with it.
+//! Documents of other programs, whose members' names are data: each value knows its place, and errors name
+//! it.
 
 use super::error::{DocumentError, MAX_VALUES, reason, values};
 use serde_json::{Map, Value};
@@ -33,7 +33,7 @@ pub(crate) fn plain_document<T>(
     read(&At { value: &document, place: String::new(), origin })
 }
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone)]
 pub(crate) struct At<'v> {
     value: &'v Value,

@@ -26,8 +26,7 @@ impl fmt::Display for DocumentError {
 
 impl std::error::Error for DocumentError {}
 
-/// How many values a text in JSON has at most: what begins one stands behind `[`, `{`, `,` or `:` outside
-/// strings.
+/// The most values of a text in JSON: each begins behind `[`, `{`, `,` or `:` outside strings.
 pub(super) fn values(text: &str) -> usize {
     let (mut count, mut inside, mut escaped) = (1, false, false);
     for byte in text.bytes() {

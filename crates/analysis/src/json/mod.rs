@@ -1,6 +1,6 @@
 //! Documents in JSON. Ours are types of `tidegate-measure` and of this crate, read and written by serde; of
-//! other programs' documents every value knows its place. What is wrong is told with its place either way.
-//! Objects are written indented, lists of figures on one line.
+//! other programs' documents every value knows its place. Errors name the place either way. Objects are
+//! written indented, lists of figures on one line.
 
 mod at;
 mod error;

@@ -1,4 +1,4 @@
-//! tidegate's documents: what is wrong with one is told with its place, in words.
+//! tidegate's documents: an error in one names its place.
 
 use super::error::{DocumentError, MAX_VALUES, reason, values};
 use super::layout::laid_out;
@@ -10,7 +10,7 @@ use std::fmt;
 /// Letters of a text that is shown because it should be something else.
 const SHOWN: usize = 40;
 
-/// A document's text: the member that tells the form, then those of `of`; `more` may add members.
+/// A document's text: the member that gives the form, then those of `of`; `more` may add members.
 pub(crate) fn text(form: (&str, u64), of: &impl Serialize, more: impl FnOnce(&mut Value)) -> String {
     let mut document = Map::new();
     document.insert(form.0.to_owned(), form.1.into());
@@ -23,7 +23,7 @@ pub(crate) fn text(form: (&str, u64), of: &impl Serialize, more: impl FnOnce(&mu
     laid_out(&document)
 }
 
-/// Reads a text whose member `form.0` says `form.1`.
+/// Reads a text whose member `form.0` is `form.1`.
 ///
 /// # Errors
 ///
@@ -70,7 +70,7 @@ pub(crate) fn document<T: DeserializeOwned>(
 
 const WHOLE: &str = "a whole number of at least 0";
 
-/// What serde says, as people say it: where, and what.
+/// serde's message in plain words: where, and what.
 fn in_words(place: String, what: &str) -> (String, String) {
     let member = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
     let named = |prefix: &str| what.strip_prefix(prefix).and_then(|rest| rest.strip_suffix('`'));
@@ -121,10 +121,10 @@ fn in_words(place: String, what: &str) -> (String, String) {
     (place, format!("{expected} expected, found {found}"))
 }
 
-/// Looks for the member that tells the form.
+/// Looks for the member that gives the form.
 struct Form(&'static str);
 
-/// What it says.
+/// The value of that member.
 enum Found {
     Number(u64),
     Other(Value),

@@ -6,11 +6,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use tidegate_measure::pinged::{Fault, PingMethod, PingRequest, PingTarget, Pinged};
 
-/// The member that tells the form, and its number: it changes when a member changes its meaning or goes away.
+/// The member that gives the form, and its number: it changes when a member changes its meaning or is
+/// removed.
 const FORM: (&str, u64) = ("tidegate_ping", 1);
 const ORIGIN: &str = "such a file is written by `tidegate ping -w FILE`";
 
-/// The document.
+/// The document's members.
 #[derive(Serialize, Deserialize)]
 struct Document {
     version: String,
@@ -22,7 +23,7 @@ struct Document {
     targets: Vec<OneTarget>,
 }
 
-/// Someone who was asked.
+/// A target.
 #[derive(Serialize, Deserialize)]
 struct OneTarget {
     id: String,
@@ -52,7 +53,7 @@ struct OneTarget {
     here_ns: Option<Vec<Option<u64>>>,
 }
 
-/// Something that was said instead of an answer.
+/// An error that came instead of a reply.
 #[derive(Serialize, Deserialize)]
 struct OneFault {
     by: String,

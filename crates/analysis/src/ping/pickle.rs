@@ -1,8 +1,8 @@
 //! Python's pickles, as far as they hold plain data: numbers, texts, lists, tuples, dictionaries. Nothing is
 //! ever carried out: what would make an object becomes [`Value::Other`].
 //!
-//! A pickle is a program for a machine with a stack. Values stand in one list and name each other by their
-//! places, since a list may be filled after it was put into another.
+//! A pickle is a program for a machine with a stack. Values are in one list and refer to each other by index,
+//! since a list may be filled after it was put into another.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ impl Pickle {
         self.values.get(place).unwrap_or(&Value::Other)
     }
 
-    /// What stands in a dictionary under this name.
+    /// The value of a dictionary under this name.
     pub(super) fn member(&self, map: &Value, name: &str) -> Option<&Value> {
         self.members(map).into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
@@ -102,7 +102,7 @@ struct Machine<'o> {
 }
 
 impl Machine<'_> {
-    /// Carries out commands until one says that it is the end.
+    /// Carries out opcodes until STOP.
     fn run(&mut self) -> Result<usize, String> {
         loop {
             let command = self.byte()?;
@@ -202,7 +202,7 @@ impl Machine<'_> {
         self.push(value)
     }
 
-    /// Puts values into the list or dictionary that stands before them.
+    /// Puts values into the list or dictionary before them.
     fn fill(&mut self, command: u8) -> Result<(), String> {
         let items = match command {
             b'a' => vec![self.pop()?],
@@ -318,8 +318,7 @@ fn pairs(items: &[usize]) -> Vec<(usize, usize)> {
 mod tests {
     use super::*;
 
-    /// Each command as Python's own `pickletools.dis` names it; what `pickle.loads` makes of it stands beside
-    /// it.
+    /// Each opcode as Python's own `pickletools.dis` names it, beside the result of `pickle.loads`.
     #[test]
     fn commands_of_pythons_pickletools() {
         fn shown(pickle: &Pickle, value: &Value) -> String {

@@ -1,11 +1,11 @@
-//! Data files of ping-exp (Dan Siemon, 2009): what each ping said.
+//! Data files of ping-exp (Dan Siemon, 2009): the result of each ping.
 
 use super::pickle::{Pickle, Value};
 use crate::json::DocumentError;
 use tidegate_measure::pinged::{PingRequest, PingTarget, Pinged};
 
 const ORIGIN: &str = "such a file is written by `pingexp.py -w FILE`";
-/// What ping-exp does where nothing is said.
+/// ping-exp's default interval.
 const USUAL_INTERVAL: f64 = 0.2;
 /// Bytes of data of ping's requests.
 const USUAL_SIZE: u16 = 56;

@@ -1,4 +1,4 @@
-//! The tables of a capture held against policies: the same for a terminal and for the page.
+//! The tables of policies compared on a capture: the same for a terminal and for the page.
 
 use crate::data::{Data, capital};
 use tidegate_measure::numbers::{format_duration, percent, rate, significant, size};
@@ -37,7 +37,7 @@ pub fn overview(replayed: &Replayed, inward: bool) -> Data {
     Data { caption: capital(way), head, rows: replayed.policies.iter().map(row).collect() }
 }
 
-/// What became of what goes out, or of what comes in.
+/// The outcome of outgoing or incoming packets.
 pub fn of_way(outcome: &ReplayOutcome, inward: bool) -> &OutcomeCounts {
     if inward { &outcome.inward } else { &outcome.out }
 }
@@ -71,7 +71,7 @@ fn waits(fates: &OutcomeCounts) -> [String; 4] {
     }
 }
 
-/// A wait: what is no time at all is told as none.
+/// A delay; zero is written as none.
 pub fn wait(ns: u64) -> String {
     if ns == 0 { "0".to_owned() } else { format_duration(ns) }
 }
@@ -105,7 +105,7 @@ pub fn classes(replayed: &Replayed, outcome: &ReplayOutcome) -> Data {
     })
 }
 
-/// Columns that say nothing are left out.
+/// Columns without a value are left out.
 fn without_empty(data: Data) -> Data {
     let matches = |at: usize| {
         data.rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty() && cell != "–"))

@@ -6,10 +6,11 @@ use tidegate_measure::replayed::{
     CaptureSummary, ClassOutcome, FlowOutcome, LADDER, OutcomeCounts, ReplayOutcome, Replayed,
 };
 
-/// The member that tells the form, and its number: it changes when a member changes its meaning or goes away.
+/// The member that gives the form, and its number: it changes when a member changes its meaning or is
+/// removed.
 const FORM: (&str, u64) = ("tidegate_replayed", 1);
 
-/// A capture held against policies as JSON, ended by a newline.
+/// Policies compared on a capture, as JSON, ended by a newline.
 pub fn to_json(replayed: &Replayed) -> String {
     laid_out(&json!({
         FORM.0: FORM.1,

@@ -3,7 +3,8 @@
 use crate::json::{DocumentError, document, text};
 use tidegate_measure::trial::TrialDocument;
 
-/// The member that tells the form, and its number: it changes when a member changes its meaning or goes away.
+/// The member that gives the form, and its number: it changes when a member changes its meaning or is
+/// removed.
 const FORM: (&str, u64) = ("tidegate_trial", 1);
 const ORIGIN: &str = "a trial is written by `tidegate try SCRIPT --json`";
 

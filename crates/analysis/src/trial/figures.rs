@@ -90,7 +90,7 @@ pub fn pairs(trial: &TrialDocument) -> Vec<Pair<'_>> {
     pairs
 }
 
-/// The id of the probe that stands for a run: the ping, else the first there is.
+/// The id of the probe that represents a run: the ping, else the first there is.
 pub fn main_probe<'t>(pair: &Pair<'t>) -> Option<&'t str> {
     let ids = pair.probe_ids();
     ids.iter().find(|id| **id == "ping").or(ids.first()).copied()

@@ -1,15 +1,15 @@
-//! Snapshots as Prometheus reads them (its text format 0.0.4). Of qdiscs on a device node_exporter's figures
-//! stand there under its names; ours tell of all qdiscs, classes, cake's tins, and how long packets waited.
+//! Snapshots as Prometheus reads them (its text format 0.0.4). For qdiscs on a device node_exporter's metrics
+//! have its names; ours cover all qdiscs, classes, cake's tins, and queueing delays.
 
 use super::interval::shaped;
 use super::snapshot::{ClassSnapshot, Counts, DeviceSnapshot, QdiscSnapshot, Seen, Snapshot, Tin};
 use std::fmt::Write;
 
-/// The buckets of waits that are told: each ends at a power of two of ns, from 8 µs on, as those of snapshots
-/// do at every eighth.
+/// The histogram's buckets: each ends at a power of two of ns, from 8 µs on, as those of snapshots do at
+/// every eighth.
 const BUCKETS: std::ops::RangeInclusive<u32> = 13..=36;
 
-/// Names of labels and what they say.
+/// Names and values of labels.
 type Labels<'l> = [(&'static str, &'l str)];
 
 /// The figures of one name.
@@ -20,8 +20,7 @@ struct Family {
     samples: String,
 }
 
-/// All families, in the order in which they were first told of: the format wants the figures of one name
-/// together.
+/// All families, in the order of their first sample: the format wants the samples of one name together.
 #[derive(Default)]
 struct Families(Vec<Family>);
 
@@ -72,7 +71,7 @@ impl Family {
 /// What is known of an applied policy: what to alert on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policy {
-    /// The device whose name stands for it.
+    /// The device after which it is named.
     pub device: String,
     /// `user` or `kernel`.
     pub backend: String,
@@ -84,12 +83,12 @@ pub struct Policy {
     pub drift: bool,
     /// Seconds until it is undone unless someone confirms it; `None`: it stays.
     pub revert_s: Option<f64>,
-    /// How often its daemon was started again since the machine was; `None`: it has none that says so.
+    /// How often its daemon was restarted since the machine was started; `None`: no daemon reports it.
     pub restarts: Option<u64>,
 }
 
-/// Snapshots in Prometheus' text format, and how the policies are; `netns` names the network namespace,
-/// `version` whoever tells.
+/// Snapshots in Prometheus' text format, and the state of the policies; `netns` names the network namespace,
+/// `version` the program.
 pub fn exposition<'s>(
     snapshots: impl IntoIterator<Item = &'s Snapshot>,
     policies: &[Policy],
@@ -180,7 +179,7 @@ fn of_device(families: &mut Families, device: &DeviceSnapshot, netns: &str) {
     for class in &device.classes {
         of_class(families, device, class, netns);
     }
-    // Those of no class had come before anybody looked.
+    // Packets without a class are those from before the first snapshot.
     for seen in device.seen.iter().filter(|seen| seen.class != "none") {
         of_waits(families, &device.name, seen, netns);
     }

@@ -23,7 +23,7 @@ pub struct DeviceInterval {
     pub over_ns: u64,
     /// What its link carries, in bits per second, where that is known.
     pub link_bps: Option<f64>,
-    /// What the policy lets through, in bits per second, where that can be told.
+    /// The policy's rate in bits per second, where it is known.
     pub shaped_bps: Option<f64>,
     /// How late the engine was at most since it began, in ns; `None`: there is none.
     pub late_ns: Option<u64>,
@@ -34,7 +34,7 @@ pub struct DeviceInterval {
 /// A qdisc on the device, or a class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueRow {
-    /// What stands before its name where a tree is drawn.
+    /// The branches before its name where a tree is drawn.
     pub branch: String,
     /// `1:10`, or `htb 1:`.
     pub id: String,
@@ -59,17 +59,17 @@ pub struct Figures {
     pub qlen: u64,
     /// What half of the packets did not wait longer than, in ns; at most an eighth too much.
     pub p50_ns: Option<u64>,
-    /// The same for 99 of a hundred.
+    /// The queueing delay of the 99th percentile, in ns.
     pub p99_ns: Option<u64>,
     /// How long the packet has waited that waits longest, in ns; `None`: none waits, or it is not known.
     pub oldest_ns: Option<u64>,
     /// Packets lost per second.
     pub drops: f64,
-    /// Packets marked per second, where that is told.
+    /// Packets marked per second, where they are counted.
     pub marks: Option<f64>,
     /// The share of packets that left on the account of classes above (HTB).
     pub borrowed: Option<f64>,
-    /// What it is sure of, in bits per second (HTB).
+    /// Its guaranteed rate, in bits per second (HTB).
     pub rate_bps: Option<f64>,
     /// What it never exceeds, in bits per second (HTB).
     pub ceil_bps: Option<f64>,
@@ -249,8 +249,8 @@ impl Tree<'_> {
         }
     }
 
-    /// What a class counts: what leaves by itself, what it loses and keeps by the qdisc in it, which knows it
-    /// all; of classes between others that is what those below have.
+    /// The counters of a class: what leaves it itself, its drops and backlog by the qdisc in it, which counts
+    /// them all; for an inner class the sum of those below.
     fn sums(&self, class: &ClassSnapshot, leaf_qdisc: Option<&QdiscSnapshot>, children: &[Node]) -> Sums {
         let earlier = self.before.classes.iter().find(|earlier| earlier.handle == class.handle);
         let inside = leaf_qdisc.map(|qdisc| self.counted_by(qdisc));
@@ -291,7 +291,7 @@ impl Tree<'_> {
         }
     }
 
-    /// Adds what was seen of packets, here and below; where someone looked, that tells of marks too.
+    /// Adds the packets that were observed, here and below; where there is an observer, it counts marks too.
     fn look(&self, sums: &mut Sums, class: &str, children: &[Node]) {
         let of = |device: &DeviceSnapshot| device.seen.iter().find(|seen| seen.class == class).cloned();
         let (now, before) = (of(self.now).unwrap_or_default(), of(self.before).unwrap_or_default());

@@ -1,9 +1,9 @@
-//! One line of JSON a course, for programs that read along.
+//! One line of JSON for each interval, for programs that read along.
 
 use super::interval::{DeviceInterval, QueueRow};
 use serde_json::{Value, json};
 
-/// A course as JSON. Rates are bits per second, times nanoseconds, sizes bytes; what is not known is null.
+/// An interval as JSON. Rates are bits per second, times nanoseconds, sizes bytes; unknown values are null.
 pub fn line(course: &DeviceInterval) -> Value {
     json!({
         "at_ns": course.at_ns,

@@ -1,8 +1,8 @@
 //! Watching devices whose policy is at work: what an engine or the kernel counts, read from the document that
 //! `docs/live.md` describes.
 //!
-//! A [`Snapshot`] holds counters; two of them make a [`DeviceInterval`] for each device: what happened
-//! between them. [`line()`] writes it as JSON, [`exposition`] writes a snapshot for Prometheus.
+//! A [`Snapshot`] holds counters; two of them make a [`DeviceInterval`] for each device: what happened in
+//! between. [`line()`] writes it as JSON, [`exposition`] writes a snapshot for Prometheus.
 
 mod exposition;
 mod interval;

@@ -4,7 +4,7 @@ use crate::json::{DocumentError, document};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// The member that tells the form, and its number.
+/// The member that gives the form, and its number.
 const FORM: (&str, u64) = ("version", 1);
 const ORIGIN: &str = "a snapshot is what `{\"ask\": \"snapshot\"}` is answered with";
 
@@ -13,7 +13,7 @@ const ORIGIN: &str = "a snapshot is what `{\"ask\": \"snapshot\"}` is answered w
 pub struct Snapshot {
     /// The moment, in ns of a clock that only goes forward.
     pub at_ns: u64,
-    /// What to add to that for ns since 1970; 0 where that is not told.
+    /// What to add to that for ns since 1970; 0 where that is unknown.
     pub epoch_ns: u64,
     /// Whose disciplines these are: `user` or `kernel`.
     pub backend: String,
@@ -21,7 +21,7 @@ pub struct Snapshot {
     pub door: Option<String>,
     /// What the engine counted since it began, by name.
     pub counts: Vec<(String, u64)>,
-    /// The devices.
+    /// The devices of the snapshot.
     pub devices: Vec<DeviceSnapshot>,
 }
 
@@ -34,7 +34,7 @@ pub struct DeviceSnapshot {
     pub link_bps: Option<f64>,
     /// All its qdiscs, in the order of tc's listing.
     pub qdiscs: Vec<QdiscSnapshot>,
-    /// All its classes, likewise.
+    /// All its classes, in the order of tc's listing.
     pub classes: Vec<ClassSnapshot>,
     /// What was seen of packets that left, by class; nothing, where no one looks.
     pub seen: Vec<Seen>,
@@ -59,10 +59,10 @@ pub struct Counts {
     pub qlen: u64,
 }
 
-/// A qdisc.
+/// A qdisc with its counters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QdiscSnapshot {
-    /// Its kind.
+    /// The kind's name.
     pub kind: String,
     /// Its handle: `1:`.
     pub handle: String,
@@ -70,9 +70,9 @@ pub struct QdiscSnapshot {
     pub parent: Option<String>,
     /// What it counts.
     pub counts: Counts,
-    /// Packets it marked, where it tells.
+    /// Packets it marked, where it counts them.
     pub marks: Option<u64>,
-    /// The rate it shapes to by itself, in bits per second: that of tbf and cake.
+    /// The rate that it shapes to itself, in bits per second: that of tbf and cake.
     pub shaped_bps: Option<f64>,
     /// Those of cake.
     pub tins: Vec<Tin>,
@@ -103,7 +103,7 @@ pub struct Tin {
     pub delay_us: u64,
 }
 
-/// A class.
+/// A class with its counters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClassSnapshot {
     /// The kind of its qdisc.
@@ -118,7 +118,7 @@ pub struct ClassSnapshot {
     pub counts: Option<Counts>,
     /// Packets sent on its own account, and on that of classes above (HTB).
     pub lent_borrowed: Option<(u64, u64)>,
-    /// What it is sure of, in bits per second (HTB).
+    /// Its guaranteed rate, in bits per second (HTB).
     pub rate_bps: Option<f64>,
     /// What it never exceeds, in bits per second (HTB).
     pub ceil_bps: Option<f64>,
@@ -139,7 +139,7 @@ pub struct Seen {
     /// were.
     #[serde(default, rename = "sojourn_ns")]
     pub sojourn: Vec<(u64, u64)>,
-    /// All these times added up, in ns, where that is told.
+    /// The sum of all these delays, in ns, where it is known.
     #[serde(default)]
     pub sojourn_sum_ns: Option<u64>,
     /// How long the packet has waited that waits longest, in ns; `None`: none waits.
@@ -148,7 +148,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// All waits added up, in ns; where that is not told, by the ends of their buckets, which is at most an
+    /// The sum of all delays, in ns; where that is unknown, by the ends of their buckets, which is at most an
     /// eighth too much.
     pub fn waited_ns(&self) -> u64 {
         let by_ends = || {
@@ -180,7 +180,7 @@ impl Snapshot {
     }
 }
 
-/// The document: as tc tells, with what only the engine knows.
+/// The document: tc's members, with what only the engine knows.
 #[derive(Deserialize)]
 struct Document {
     at_ns: u64,
@@ -296,7 +296,7 @@ fn qdisc(read: ReadQdisc) -> QdiscSnapshot {
     };
     let shaped = match read.kind.as_str() {
         "tbf" => read.options["rate"].as_f64(),
-        // Words stand there where it does not shape.
+        // The member holds words where it does not shape.
         "cake" => read.options["bandwidth"].as_f64(),
         _ => None,
     };

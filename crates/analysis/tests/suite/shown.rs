@@ -1,5 +1,5 @@
-//! How figures and comparisons are written: signs, units, what stands for several repeats, and what is said
-//! of results that are not alike.
+//! How figures and comparisons are written: signs, units, the run that represents several repeats, and
+//! remarks on results that differ in kind.
 
 use tidegate_analysis::experiment::{
     Change, Comparing, RunView, Side, Under, answers, called, label, spread, written,
@@ -135,7 +135,7 @@ fn cases_and_names_that_only_some_results_have() {
     assert_eq!(many(10), ["The policies p0, p1, p2, p3, p4, p5, p6, p7 and 2 more are in before only."]);
 }
 
-/// The repeat in the middle stands for a case; of an even number the lower one; what was not answered waited
+/// The repeat in the middle represents a case; of an even number the lower one; lost requests count as the
 /// longest.
 #[test]
 fn one_repeat_stands_for_a_case() {

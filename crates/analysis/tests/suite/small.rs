@@ -288,7 +288,7 @@ fn a_call_in_flents_file() {
     assert_eq!(of["results"]["VoIP::delay"][4], json!(50.0));
 }
 
-/// Up is what crosses the slowest link away from whoever asks, whatever it is called.
+/// Up is what crosses the slowest link away from the requester, whatever it is called.
 #[test]
 fn up_and_down_are_parted_by_the_slowest_link() {
     let names = |from: &str, to: &str, links: usize| {
@@ -304,7 +304,7 @@ fn up_and_down_are_parted_by_the_slowest_link() {
         (("gw", "isp", 3), "tcp_nup"),
         (("isp", "a", 3), "tcp_ndown"),
         (("b", "gw", 3), "tcp_ndown"),
-        // Without links: whoever asks sends, or whoever answers receives.
+        // Without links: the requester sends, or the replier receives.
         (("a", "c", 0), "tcp_nup"),
         (("c", "b", 0), "tcp_nup"),
         (("c", "d", 0), "tcp_ndown"),

@@ -92,7 +92,7 @@ fn verdicts() {
         (&[[(10, 9), (10, 19)], [(10, 9), (10, 20)]], [same, same, same, better]),
         (&[[(20, 19), (10, 9)], [(20, 19), (18, 17)]], [unsure, unsure, same, unsure]),
         (&[[(20, 19), (10, 9)], [(20, 19), (10, 9)]], [better, better, same, costs]),
-        // One round says nothing of how much rounds differ.
+        // One round shows nothing of how much rounds differ.
         (&[[(20, 19), (10, 9)]], [unsure, unsure, unsure, unsure]),
     ];
     for (rounds, expected) in cases {
@@ -121,7 +121,7 @@ fn rounds_that_lack_something() {
     assert_eq!(rows(&of), [], "nothing to compare it with");
 }
 
-/// Where the ways there and back are known, they stand with the question, and not as probes of their own.
+/// Where one-way delays are known, they are given with the round trip, and not as probes of their own.
 #[test]
 fn ways_stand_with_what_is_asked() {
     let mut of = experiment(&[[(100, 9), (20, 9)], [(100, 9), (20, 9)]]);

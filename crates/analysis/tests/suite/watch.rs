@@ -29,7 +29,7 @@ fn a_line_of_json_says_the_same() {
     assert_eq!([&line["device"], &line["over_ns"]], [&json!("eth0"), &json!(2_000_000_000)]);
 }
 
-/// Every figure of a name stands with the others, after its help and type; histograms go up to all there is.
+/// Every sample of a name is with the others, after its help and type; histograms go up to +Inf.
 #[test]
 fn prometheus_reads_it() {
     let waiting = Policy {
@@ -116,8 +116,8 @@ fn with(mut document: Value, member: &str, value: Value) -> Value {
     document
 }
 
-/// prio counts nothing in its classes: what the qdisc in each counts stands for it. What a band keeps and
-/// loses is its qdisc's, and what a class between others keeps and loses is the sum of those below.
+/// prio counts nothing in its classes: the qdisc in each counts. A band's drops and backlog are its qdisc's,
+/// and those of an inner class are the sum of those below.
 #[test]
 fn classes_that_count_nothing() {
     let qdisc = |kind: &str, handle: &str, parent: Option<&str>, count: u64| {
@@ -196,8 +196,7 @@ fn waits_by_buckets() {
     }
 }
 
-/// The most that a device lets through: what its root says, or the ceilings of its classes at the top, if
-/// each has one.
+/// The most that a device sends: its root's rate, or the ceilings of its top classes, if each has one.
 #[test]
 fn what_is_let_through() {
     let class = |handle: &str, parent: Option<&str>, ceil: Option<u64>| {

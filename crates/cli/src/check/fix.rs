@@ -11,7 +11,7 @@ pub(super) struct Fixed {
     pub(super) findings: usize,
     /// How many more have a fix, in places that another fix has changed.
     pub(super) left: usize,
-    /// The copies.
+    /// The copies that were written.
     pub(super) copies: Vec<PathBuf>,
 }
 

@@ -47,7 +47,7 @@ fn one(checked: &Checked, finding: &Finding) -> String {
     out + &reasons(finding, &indent)
 }
 
-/// Calls told of a line inside a function.
+/// The most calls listed for a line inside a function.
 const MOST_CALLS: usize = 4;
 
 /// What led to a finding's line, `called from x.sh:9, x.sh:10`, or uses the variable it sets, and the

@@ -60,8 +60,8 @@ fn side(path: &Path, label: String) -> anyhow::Result<Side> {
     Ok(Side { label, experiment })
 }
 
-/// What results are called: their files' names, as much of the way to them as tells them apart, and a number
-/// where nothing does.
+/// The names of results: their files' names, as much of the path as distinguishes them, and a number where
+/// nothing does.
 fn labels(files: &[PathBuf]) -> Vec<String> {
     let parts = |path: &PathBuf| -> Vec<String> {
         let path = path.with_extension("");

@@ -15,7 +15,7 @@ pub(super) struct Loaded {
     pub(super) trial: Box<trial::Options>,
 }
 
-/// How long each load is measured where no one says.
+/// The default duration of each load.
 const DURATION: &str = "20s";
 
 #[derive(Parser)]
@@ -33,7 +33,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Loaded> {
     parse(path, &text).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
 }
 
-/// Understands a text, or tells why not: for the fuzzer.
+/// Parses a text, for the fuzzer.
 pub(crate) fn fuzz(path: &Path, text: &str) {
     if let Err(wrong) = parse(path, text) {
         wrong.shown(path, text);
@@ -68,7 +68,7 @@ fn classes_of(policy: &Path) -> Classes {
     policies.iter().flat_map(|(short, _)| named(short)).collect()
 }
 
-/// What the file says of policy and link, as `tidegate try` takes it.
+/// The file's policy and link, as options of `tidegate try`.
 fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Diagnostic> {
     let policy = required(table, "policy", "name the policy's file: `policy = \"gateway.sh\"`")?;
     let beside = path.parent().unwrap_or(Path::new(""));

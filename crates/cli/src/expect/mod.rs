@@ -1,4 +1,4 @@
-//! `tidegate test FILE…`: what is expected of a policy, held against the simulated link and the engine.
+//! `tidegate test FILE…`: expectations of a policy, tested on the simulated link and the engine.
 //!
 //! ```text
 //! FILE (TOML) ─▶ Suite ─┬─ figures: each load simulated once, as `try` does ─▶ measure::TrialDocument ─┐

@@ -1,4 +1,4 @@
-//! What came of expectations: for people, as TAP, as JUnit's XML, as JSON.
+//! The results of expectations: for people, as TAP, as JUnit's XML, as JSON.
 
 use serde_json::json;
 use std::fmt::Write as _;

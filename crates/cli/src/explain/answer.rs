@@ -1,10 +1,10 @@
-//! What was asked, and what came of it.
+//! The packets that are explained, and the explanations.
 
 use tidegate_inspect::{Packet, Reading, Story};
 
-/// A packet that is told of.
+/// A packet that is explained.
 pub(super) struct ExplainedPacket {
-    /// What is said before its story, where there are several.
+    /// The heading of its explanation, where there are several.
     pub(super) heading: String,
     pub(super) packet: Packet,
 }
@@ -16,7 +16,7 @@ pub(super) struct PacketExplanation {
     pub(super) other: Option<Story>,
 }
 
-/// What was asked, and what came of it.
+/// The packets that are explained, and the explanations.
 pub(super) struct Answer {
     pub(super) reading: Reading,
     pub(super) other: Option<Reading>,

@@ -83,7 +83,7 @@ fn story(explainer: &mut Explainer<'_>, packet: &Packet) -> anyhow::Result<Story
     }
 }
 
-/// The packets asked for.
+/// The packets that the options name.
 fn packets(options: &Options) -> anyhow::Result<Vec<ExplainedPacket>> {
     let mut packets = match &options.pcap {
         Some(path) => {
@@ -104,7 +104,7 @@ fn packets(options: &Options) -> anyhow::Result<Vec<ExplainedPacket>> {
     Ok(packets)
 }
 
-/// What options say of a packet that its words do not.
+/// Adds options' values where the packet's words have none.
 fn complete(packet: &mut Packet, options: &Options) -> anyhow::Result<()> {
     if packet.from.is_none() {
         packet.from.clone_from(&options.r#in);

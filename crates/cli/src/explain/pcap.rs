@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use tidegate_inspect::{Framing, Packet, of_frame};
 
-/// Flows of a recording that are told of.
+/// The most flows of a capture that are explained.
 const MOST_FLOWS: usize = 64;
 
 /// A packet of a recording.
@@ -16,7 +16,7 @@ pub(super) struct Recorded {
     pub(super) packet: Packet,
 }
 
-/// The first packet of every flow, or the one asked for.
+/// The first packet of every flow, or the one of this number.
 pub(super) fn packets(path: &Path, number: Option<u64>) -> anyhow::Result<Vec<Recorded>> {
     let (mut found, mut flows, mut count) = (Vec::new(), BTreeSet::new(), 0);
     let mut read = |captured: tidegate_pcap::CapturedPacket<'_>, _: u64| {

@@ -9,7 +9,7 @@ const FOLD: usize = 8;
 /// and so many of them stay at each end.
 const KEPT: usize = 2;
 
-/// Bytes without a name that are told of a packet.
+/// The most unnamed bytes of a packet that are shown.
 const SOME_BYTES: usize = 4;
 /// Lines of a scene; one with more goes round in circles.
 const MOST_LINES: usize = 400;
@@ -36,7 +36,7 @@ fn story(reading: &Reading, explanation: &PacketExplanation, all: bool) -> Strin
 }
 
 fn heading(explanation: &PacketExplanation) -> String {
-    // A recorded packet has checksums, numbers and data of its own, which say nothing to people.
+    // A captured packet has checksums, numbers and data of its own, which mean nothing to people.
     let packet = match explanation.packet.packet.raw_bytes.len() {
         0..=SOME_BYTES => explanation.packet.packet.clone(),
         _ => Packet { raw_bytes: Vec::new(), ..explanation.packet.packet.clone() },

@@ -5,7 +5,7 @@
 pub(crate) struct Lead {
     /// The filter or rule.
     pub(crate) text: String,
-    /// The rules that set the marks it asks for.
+    /// The rules that set the marks it matches.
     pub(crate) markers: Vec<String>,
 }
 

@@ -4,10 +4,10 @@ use super::lead::Lead;
 use super::model::{Box, Device, Model};
 use std::fmt::Write as _;
 
-/// What else is said of a box.
+/// An additional remark on a box.
 type BoxNote<'t> = &'t dyn Fn(&Device, &Box) -> Option<String>;
 
-/// Filters told of one box.
+/// The most filters listed at one box.
 const MOST_LEADS: usize = 6;
 
 /// The lines of a box.
@@ -57,7 +57,7 @@ pub(super) fn dot(name: &str, model: &Model, note: BoxNote<'_>) -> String {
             device.note
         );
         for (at, one) in device.boxes.iter().enumerate() {
-            // `\l` ends a line that stands at the left.
+            // `\l` ends a left-aligned line.
             let label: String = lines(device, one, note).iter().map(|line| quoted(line) + "\\l").collect();
             let _ = writeln!(out, "    {} [label=\"{label}\"];", id(n, at));
         }

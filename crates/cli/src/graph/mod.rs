@@ -1,8 +1,8 @@
 //! `tidegate graph POLICY`: the trees a policy builds, as text, a picture, or for Graphviz and Mermaid.
 //!
 //! ```text
-//! files ─▶ loader ─▶ machine ─▶ Tree (what stands on a device) ─▶ Model (boxes) ─▶ text | svg | dot | mermaid
-//! try --json ─▶ Used (what each class sent and lost) ──────────────┘
+//! files ─▶ loader ─▶ machine ─▶ Tree (what is installed on a device) ─▶ Model (boxes) ─▶ text | svg | dot | mermaid
+//! try --json ─▶ Used (what each class sent and dropped) ──────────────────┘
 //! ```
 
 mod document;

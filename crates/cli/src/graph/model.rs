@@ -1,5 +1,4 @@
-//! A policy as boxes: devices, qdiscs, classes, what leads to each, and what is led from one device to
-//! another.
+//! A policy as boxes: devices, qdiscs, classes, the filters that lead to each, and redirects between devices.
 
 use super::lead::Lead;
 use super::tree::{self, Tree};
@@ -28,7 +27,7 @@ pub(crate) struct Box {
     /// What the policy calls it.
     pub(crate) title: Option<String>,
     pub(crate) is_class: bool,
-    /// `htb 1: default 0x20`, or what is said of a class.
+    /// `htb 1: default 0x20`, or the options of a class.
     pub(crate) words: String,
     /// The qdisc in a class, where that has no classes of its own.
     pub(crate) leaf: Option<String>,
@@ -49,14 +48,14 @@ pub(crate) struct Redirect {
     pub(crate) what: String,
 }
 
-/// The devices on which something is configured, and what is led between them.
+/// The devices on which something is configured, and the redirects between them.
 pub(crate) struct Model {
     pub(crate) devices: Vec<Device>,
     pub(crate) redirects: Vec<Redirect>,
 }
 
 impl Model {
-    /// What stands on a machine, with what leads packets where.
+    /// What is installed on a machine, with the filters and redirects.
     pub(crate) fn of(gateway: &mut Gateway, now: Time, uses: &Uses, names: &ClassNames) -> Model {
         let mut model = Model { devices: Vec::new(), redirects: Vec::new() };
         let ids: Vec<_> = gateway.devices().collect();

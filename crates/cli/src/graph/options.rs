@@ -82,7 +82,7 @@ pub enum By {
 }
 
 impl Options {
-    /// The form that is asked for: by an option, or by the extension of the file.
+    /// The form that an option, or the extension of the file, chooses.
     ///
     /// # Errors
     /// The extension is unknown, and no option names the form.

@@ -2,7 +2,7 @@
 
 use super::model::{Box, Device, Model};
 
-/// Each device with its tree; `told` may add a few words to a box's line. With `markers`, the rules whose
+/// Each device with its tree; `note` may add a few words to a box's line. With `markers`, the rules whose
 /// marks lead to a class, too.
 pub(crate) fn draw(model: &Model, markers: bool, note: &dyn Fn(&Device, &Box) -> Option<String>) -> String {
     let mut out = String::new();
@@ -50,7 +50,7 @@ impl Drawing<'_> {
             true => format!("{branch}{} {}", one.name(), one.words),
             false => format!("{branch}{}", one.words),
         };
-        // A leaf qdisc without classes of its own stands on the same line.
+        // A leaf qdisc without classes of its own is on the same line.
         if let Some(leaf) = &one.leaf {
             line = format!("{}  → {leaf}", line.trim_end());
         }
@@ -72,7 +72,7 @@ impl Drawing<'_> {
     }
 }
 
-/// What stands before an entry, and before what hangs on it.
+/// The branches before an entry, and before the entries below it.
 fn branches(indent: &str, last: bool) -> (String, String) {
     match last {
         true => (format!("{indent}└─ "), format!("{indent}   ")),

@@ -25,7 +25,7 @@ pub(super) struct Tree {
     classes: BTreeMap<u32, Vec<ClassDump>>,
     /// What leads to a class, by its id; what leads to none, by the parent.
     filters: BTreeMap<u32, Vec<Lead>>,
-    /// How a qdisc of each kind looks when nothing is said of it.
+    /// The options of a qdisc of each kind by default.
     plain: BTreeMap<&'static str, Vec<String>>,
     /// Devices that filters lead to, and what they lead there.
     pub(super) redirects: Vec<(String, String)>,
@@ -35,8 +35,8 @@ fn is_top(qdisc: &QdiscDump) -> bool {
     qdisc.parent == Handle::ROOT || qdisc.parent == Handle::INGRESS
 }
 
-/// A rule of netfilter that leads packets to a class, with what it asks for and where it stands; `dump`: by
-/// its mark, to this filter.
+/// A rule of netfilter that leads packets to a class, with its conditions and its place; `dump`: by its mark,
+/// to this filter.
 fn marker_text(marker: &MarkingRule, dump: Option<&FilterDump>) -> String {
     let rule = NetfilterRule { matches: marker.rule.matches.clone(), ..NetfilterRule::default() };
     let written = marker.rule.targets().filter_map(|target| match target {
@@ -102,14 +102,14 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
         redirects.extend(led_to(&dump).map(|to| (to, text.clone())));
         let text = match uses.is_idle(&dump) {
             true => format!("{text}  {NO_PACKET}"),
-            // What it asks for others had in part.
+            // Filters before it take a part of the packets that it matches.
             false if uses.is_partial(&dump) => text.replacen("everything  (", "everything else  (", 1),
             false => text,
         };
         let markers = uses.markers(&dump).iter().map(|marker| marker_text(marker, Some(&dump)));
         let markers = if target.is_some() { markers.collect() } else { Vec::new() };
         let (place, text) = match (dump.parent, target) {
-            // These have no classes, whatever a filter says.
+            // These have no classes, whatever a filter names.
             (CLSACT_INGRESS, _) => (dump.parent.qdisc(), format!("ingress: {text}")),
             (CLSACT_EGRESS, _) => (dump.parent.qdisc(), format!("egress: {text}")),
             (parent, _) if parent.major() == u16::MAX => (parent, text),
@@ -166,7 +166,7 @@ fn plain(spec: DeviceSpec, kind: Kind) -> Vec<String> {
 }
 
 impl Tree {
-    /// What stands on a device, with what leads packets there.
+    /// What is installed on a device, with the filters that lead there.
     pub(super) fn of(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
         read(gateway, now, id, uses)
     }
@@ -192,8 +192,8 @@ impl Tree {
         self.filters.get(&at.0).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The classes under a qdisc or class. One that nothing can be said of, and that holds nothing, is the
-    /// kind's own affair.
+    /// The classes under a qdisc or class. One without options, and without a qdisc in it, is the kind's own
+    /// affair.
     pub(super) fn classes(&self, above: Handle) -> impl Iterator<Item = &ClassDump> {
         let bare = |class: &&ClassDump| {
             class.params == ClassParams::None
@@ -203,7 +203,7 @@ impl Tree {
         self.classes.get(&above.0).into_iter().flatten().filter(move |class| !bare(class))
     }
 
-    /// `htb 1: default 0x20`: what differs from a qdisc of which nothing was said.
+    /// `htb 1: default 0x20`: the options that differ from the defaults.
     pub(super) fn qdisc_text(&self, qdisc: &QdiscDump) -> String {
         let plain = self.plain.get(qdisc.kind.name()).map(Vec::as_slice).unwrap_or_default();
         let given = options(qdisc).into_iter().filter(|item| !plain.contains(item));
@@ -245,7 +245,7 @@ fn options(qdisc: &QdiscDump) -> Vec<String> {
     items
 }
 
-/// What is said of a class.
+/// The options of a class.
 pub(super) fn class_text(class: &ClassDump) -> String {
     match &class.params {
         ClassParams::Htb(htb) => {
@@ -282,7 +282,7 @@ fn curve_text(curve: ServiceCurve) -> String {
     }
 }
 
-/// The first number of a table of u32 that a preference has by itself.
+/// The first number of a table of u32 that is a preference's own.
 const FIRST_ROOT: u32 = 0x800;
 
 /// Where a filter leads and what it looks at; `None` for headings and tables.

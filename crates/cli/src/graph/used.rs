@@ -18,7 +18,7 @@ pub(super) struct Used {
 pub(super) struct Use {
     /// Bits per second sent.
     pub(super) sent: f64,
-    /// The share of what it may send at most; `None`: nothing says how much that is.
+    /// The share of the most that it may send; `None`: nothing limits it.
     pub(super) share: Option<f64>,
     /// Packets dropped.
     pub(super) dropped: u64,
@@ -53,7 +53,7 @@ pub(super) fn read(path: &Path, options: &Options) -> anyhow::Result<Used> {
 }
 
 impl Used {
-    /// The run.
+    /// The run with the policy.
     pub(super) fn run(&self) -> &TrialRun {
         &self.trial.runs[self.run]
     }

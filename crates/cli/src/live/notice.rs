@@ -1,4 +1,4 @@
-//! What all of these commands say, and how they end.
+//! The messages of all of these commands, and their exit codes.
 
 use tidegate_apply::Notice;
 

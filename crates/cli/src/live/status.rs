@@ -78,7 +78,7 @@ fn text(one: &Value) -> String {
     for line in strings(&one["drift"]).iter().flat_map(|lines| lines.lines()) {
         out += &format!("    {line}\n");
     }
-    // That of a daemon that does not answer is said by what is said of it.
+    // The code for a daemon that does not answer follows from its message.
     if let Some(error) = one["last_error"].as_str().filter(|_| one["condition"] != "daemon not answering") {
         out += &format!("  last error: {error}\n");
     }

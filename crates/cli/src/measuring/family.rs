@@ -14,7 +14,7 @@ pub struct FamilyOptions {
 }
 
 impl FamilyOptions {
-    /// What was said.
+    /// The address family that was chosen.
     pub fn family(self) -> AddressFamily {
         match (self.ipv4, self.ipv6) {
             (true, _) => AddressFamily::V4,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tidegate_probe_wire::{PORT, Token};
 use tidegate_prober::{Error, ServerTarget};
 
-/// Where a token may stand, if not in a file.
+/// The variable for a token that is in no file.
 const VARIABLE: &str = "TIDEGATE_TOKEN";
 
 /// How the server is reached.
@@ -28,7 +28,7 @@ impl FarOptions {
     /// The server that these options name.
     ///
     /// # Errors
-    /// There is no token where one was said to be.
+    /// The token that an option names does not exist.
     pub fn target(&self, host: &str) -> anyhow::Result<ServerTarget> {
         let token = token(self.token.as_deref())?;
         Ok(ServerTarget { host: host.to_owned(), port: self.port, token, family: self.family.family() })

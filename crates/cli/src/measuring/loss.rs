@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! with our server, with captures   tidegate_sessions::loss ──▶ measure::loss::LossDocument ──▶ text, JSON
-//! as by hand                       blind: numbered packets, whoever captures them counts
+//! as by hand                       blind: numbered packets, counted in a capture at the other end
 //! ```
 
 use super::far::FarOptions;
@@ -105,7 +105,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     Ok(if lost.partial.is_some() { CliExit::Partial } else { CliExit::Yes })
 }
 
-/// The same packets both ways.
+/// The same packets in both directions.
 fn stream(options: &Options) -> anyhow::Result<Stream> {
     Ok(Stream::steady(PacketTrain {
         payload: options.size,

@@ -31,7 +31,7 @@ fn ended(command: &str, done: anyhow::Result<CliExit>) -> ExitCode {
     }
 }
 
-/// A line on the terminal that says how far it is; nothing in a pipe.
+/// Progress, a line on the terminal; nothing in a pipe.
 fn tell(quiet: bool, words: &str) {
     if !quiet && !crate::output::is_quiet() && crate::output::stderr().is_terminal() {
         crate::output::draw(&format!("\r\x1b[K{}", tidegate_text::line(words)));

@@ -88,7 +88,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     })
 }
 
-/// The directions that are asked for.
+/// The directions that the options choose.
 pub(super) fn ways(up: bool, down: bool) -> &'static [PathDirection] {
     match (up, down) {
         (true, false) => &[PathDirection::Up],

@@ -17,7 +17,7 @@ use tidegate_probe_wire::{PORT, Quotas, ServerStats};
 use tidegate_prober::serve::{Server, Serving};
 use tidegate_sys::{interrupt, poll, service};
 
-/// How often what happened is told, if something did.
+/// The interval of log messages, if something happened.
 const TELL: Duration = Duration::from_secs(60);
 
 /// Run the server that other computers measure against

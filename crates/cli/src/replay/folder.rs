@@ -89,7 +89,7 @@ pub(super) fn failed(error: ReplayError) -> anyhow::Error {
     }
 }
 
-/// Writes what came of a run, in the form of the recordings.
+/// Writes the result of a run, in the form of the recordings.
 pub(super) fn write(place: &Path, done: &ReplayedRun, snapshot: Option<&[u8]>) -> anyhow::Result<()> {
     let files = [
         ("egress.csv", Some(&done.egress)),

@@ -1,11 +1,11 @@
-//! What became of each packet, for people: a table by flow, and a picture.
+//! The outcome of each packet, for people: a table by flow, and a picture.
 
 use tidegate_packet::Time;
 use tidegate_replay::recorded::{FlowAccount, RecordedEnd, RecordedLink, RecordedPackets};
 use tidegate_report::chart::{self, PacketSpan, SpanEnd};
 use tidegate_report::{Align, Table};
 
-/// Packets that a picture holds; more would not be told apart.
+/// The most packets of a picture; more could not be distinguished.
 const DRAWN: usize = 400;
 
 /// A line for each flow: how many packets came, left, were lost, marked and overtaken, and how long they

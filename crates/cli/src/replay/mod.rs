@@ -103,7 +103,7 @@ fn captured(options: &Options) -> ExitCode {
     }
 }
 
-/// Does one recorded run again; tells what happened.
+/// Replays one recorded run and prints what happened.
 fn replay(dir: &Path, out: Option<&Path>, options: &Options) -> anyhow::Result<String> {
     let folder = Folder::read(dir, options.seed)?;
     let recording = &folder.recording;

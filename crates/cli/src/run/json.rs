@@ -81,7 +81,7 @@ fn each(machine: &mut Machine, list: fn(&mut Machine, DeviceId) -> Vec<Value>) -
     machine.gateway.devices().flat_map(|id| list(machine, id)).collect()
 }
 
-/// As `ip -s -j addr show` tells them.
+/// As `ip -s -j addr show` prints them.
 fn devices(machine: &mut Machine) -> Value {
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let links = machine.shim(&mut pool, &mut draws).links();
@@ -215,7 +215,7 @@ fn filter(dump: &FilterDump) -> Value {
     filter
 }
 
-/// The tables of one family, as -save tells them.
+/// The tables of one family, as -save prints them.
 fn tables(machine: &mut Machine, ipv6: bool) -> Vec<Value> {
     let tool = if ipv6 { "ip6tables-save" } else { "iptables-save" };
     let call = Call { tool: tool.into(), args: vec!["-c".into()], stdin: None, cwd: "/".into() };
@@ -258,7 +258,7 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str::<Lenient>(text).map_or(Value::Null, |Lenient(value)| value)
 }
 
-/// A value in which a repeated key becomes a list of what stood behind it.
+/// A value in which a repeated key becomes a list of its values.
 struct Lenient(Value);
 
 impl<'de> Deserialize<'de> for Lenient {

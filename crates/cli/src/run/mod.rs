@@ -1,7 +1,7 @@
 //! `tidegate run SCRIPT`: a script run against the model machine, and what it came to.
 //!
-//! The script runs unmodified in a sandbox, once for each list of arguments, on one machine. What it says
-//! passes through; the machine it leaves is printed as commands, as a batch file, as JSON or as a tree.
+//! The script runs unmodified in a sandbox, once for each list of arguments, on one machine. Its output
+//! passes through; the resulting machine is printed as commands, as a batch file, as JSON or as a tree.
 
 mod done;
 mod json;
@@ -62,7 +62,7 @@ pub fn command(options: &Options) -> ExitCode {
     }
 }
 
-/// That there is no traffic control in it is said, and no error: the script did what it does.
+/// A script without traffic control gets a note, and is no error: it did what it does.
 fn nothing_found(run: &Run<'_>) -> Option<String> {
     let name = run.options.script.to_string_lossy();
     let bytes = input_file::read(&run.options.script, MAX_POLICY).unwrap_or_default();
@@ -87,8 +87,8 @@ fn run(options: &Options) -> Result<Run<'_>, LoadError> {
             let why = "a script must be a file, because it is run; save it first";
             Err(LoadError::File(options.script.clone(), why.to_owned()))
         }
-        // What cannot be read, or is none of tidegate's, is told as of old: whoever asks for a run means a
-        // script.
+        // A file that cannot be read, or has no known format, has the message for scripts: `run` is for
+        // scripts.
         Ok(InputFormat::Script) | Err(_) => run_script(options).map_err(LoadError::Capture),
         Ok(_) => {
             let how = ReadOptions {

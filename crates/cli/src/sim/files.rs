@@ -17,7 +17,7 @@ pub(super) fn may_write(options: &Options) -> anyhow::Result<()> {
     crate::output::may_write(outputs::paths(&options.output).chain(options.html.as_deref()))
 }
 
-/// Writes the files that were asked for.
+/// Writes the files that the options name.
 pub(super) fn write(options: &Options, experiment: &Experiment, json: &str) -> anyhow::Result<()> {
     for ReportFile { path, form } in &options.output {
         match form {

@@ -1,8 +1,8 @@
 //! `tidegate sim FILE`: an experiment that a file describes.
 //!
 //! ```text
-//! file/ ──▶ Scenario ──▶ prepare (policies taken in, tried once)
-//!                          └─ cases × repeats: lay (a World) ──▶ run (read step by step) ──▶ document ──▶ judge ──▶ text, JSON, page
+//! file/ ──▶ Scenario ──▶ prepare (policies loaded, tried once)
+//!                          └─ cases × repeats: lay (a World) ──▶ run (read step by step) ──▶ document ──▶ expectations ──▶ text, JSON, page
 //! ```
 //! The same file and seed give the same document to the byte, however many processors work on it.
 
@@ -84,7 +84,7 @@ fn carry_through(
     );
     tidegate_scenario::check(&scenario, &experiment).map_err(|wrong| shown(&scenario, &wrong))?;
     let json = tidegate_analysis::experiment::to_json(&experiment);
-    // Whatever becomes of the files, the result is printed.
+    // Whatever happens to the files, the result is printed.
     match options.json {
         true => crate::output::text(&json),
         false => crate::output::text(&text::experiment(&experiment)),
@@ -93,8 +93,7 @@ fn carry_through(
     Ok(code(&experiment))
 }
 
-/// Carries out a scenario that another command made; places in its text mean nothing to the one who asked for
-/// that.
+/// Carries out a scenario that another command made; places in its text mean nothing to the user.
 pub(crate) fn of_text(path: &Path, text: &str) -> anyhow::Result<Experiment> {
     let pace = Pace::default();
     let watch = ExperimentWatch {
@@ -121,7 +120,7 @@ fn code(experiment: &Experiment) -> CliExit {
     }
 }
 
-/// What the command line asks for instead of what the file says.
+/// Applies the options that replace values of the file.
 fn narrow(scenario: &mut Scenario, options: &Options) -> anyhow::Result<()> {
     let known = |names: &[String], all: Vec<&str>, what: &str| match names
         .iter()
@@ -161,7 +160,7 @@ fn timed_commands(options: &Options) -> anyhow::Result<Vec<TimelineEntry>> {
     Ok(options.at.iter().map(|time| TimelineEntry { time: *time, what: what.clone() }).collect())
 }
 
-/// The command that gives the same document; `own`: what only this execution is told.
+/// The command that gives the same document; `own`: options of this execution only.
 fn again(options: &Options, (execution, own): (&str, &str), scenario: &Scenario) -> String {
     let mut line = format!("tidegate {execution} {}{own}", quoted(&options.file.display().to_string()));
     for (flag, names) in [("policy", &options.policy), ("load", &options.load)] {
@@ -196,7 +195,7 @@ fn time(span: Nanos) -> String {
 /// Reads a scenario's file.
 fn read(path: &Path, disk: &ScenarioFiles) -> anyhow::Result<Scenario> {
     let text = crate::input::policy(path).map_err(|error| match error.kind() {
-        // It says what to name.
+        // It names the option to add.
         std::io::ErrorKind::InvalidInput => anyhow::anyhow!("{}: {error}", path.display()),
         _ => anyhow::anyhow!("{}: {error}; name the file of a scenario", path.display()),
     })?;

@@ -1,4 +1,4 @@
-//! How long a simulation goes on, judged by how fast it has gone so far.
+//! How long a simulation will take, estimated from its pace so far.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long it is looked on before something is said.
+/// How long the pace is observed before something is printed.
 const LOOK: Duration = Duration::from_secs(5);
 /// What is done sooner is not announced.
 const LONG: Duration = Duration::from_secs(30);

@@ -55,7 +55,7 @@ fn head(figure: &str) -> String {
     figure.rsplit_once('.').map_or_else(|| figure.to_owned(), |(of, statistic)| format!("{of} {statistic}"))
 }
 
-/// With more probes than this a table tells less of each, so that it stays a table.
+/// With more probes than this a table has fewer columns for each, so that it stays a table.
 const FEW_PROBES: usize = 3;
 
 /// Of each probe the median, the 95th percentile and the loss; of each group of transfers the rate. Of many
@@ -107,7 +107,7 @@ fn expectations(all: &[Comparison]) -> String {
     format!("{table}\n{} of {required} required figures hold.\n\n", required - failed)
 }
 
-/// What machines answered to what they were told or asked, run by run; the first repeat's only.
+/// The output of machines for commands and queries, run by run; the first repeat's only.
 fn events(runs: &[RunRecord]) -> String {
     let mut text = String::new();
     for run in runs.iter().filter(|run| run.repeat == 0) {

@@ -10,8 +10,8 @@ use tidegate_trial::{Configured, TrialPolicy};
 /// Runs the script and gathers what it configured.
 ///
 /// # Errors
-/// When it cannot be run, does not end, ends with an error, or issues a command that fails (unless told to go
-/// on).
+/// When it cannot be run, does not end, ends with an error, or issues a command that fails (unless failures
+/// are allowed).
 pub(crate) fn take_in(options: &Options) -> anyhow::Result<TrialPolicy> {
     let taken = tidegate_loader::read(std::slice::from_ref(&options.script), &options.how_to_read())?;
     show_errors(&taken.outcomes);
@@ -48,7 +48,7 @@ pub(crate) fn must_concern_either(
 /// What was loaded, with the devices that lead to the modem and to the LAN: see [`TrialPolicy::new`].
 ///
 /// # Errors
-/// When no one says which they are, and several devices are configured or none.
+/// When no option names them, and several devices are configured or none.
 pub(crate) fn of_taken(
     loaded: LoadedPolicy,
     dev: Option<&str>,

@@ -54,7 +54,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     } else {
         tidegate_report::text(&document)
     };
-    // Whatever becomes of the report, the result is printed.
+    // Whatever happens to the report, the result is printed.
     crate::output::text(&text);
     for ReportFile { path, form } in &reports {
         let report = match form {

@@ -127,7 +127,7 @@ fn report(name: &str) -> Result<ReportFile, String> {
 }
 
 impl Options {
-    /// The reports that are asked for: `None`, the usual one.
+    /// The reports that the options choose: `None`, the default one.
     pub(crate) fn reports(&self) -> Option<impl Iterator<Item = &ReportFile>> {
         (!self.output.is_empty()).then(|| self.output.iter().filter(|file| file.form != Form::Text))
     }

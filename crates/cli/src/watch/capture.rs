@@ -80,7 +80,8 @@ fn follow(options: &Options) -> anyhow::Result<()> {
     let end = options.duration;
     let (began, mut left) = (Instant::now(), options.count.unwrap_or(u64::MAX));
     while left > 0 && !stop.load(Ordering::Relaxed) && end.is_none_or(|end| began.elapsed() < end) {
-        // What says nothing comes twice a second, so that the time and Ctrl-C are noticed.
+        // Without packets the daemon sends an empty object twice a second, so that the time and Ctrl-C are
+        // noticed.
         let Some(document) = client.next_line()? else { break };
         if let Some(packet) = Packet::read(&document, epoch) {
             sink.take(&packet)?;
@@ -142,7 +143,7 @@ impl Sink {
     }
 }
 
-/// A packet as the daemon tells it.
+/// A packet in the daemon's form.
 #[derive(Debug, PartialEq, Eq)]
 struct Packet {
     /// ns since 1970.
@@ -156,7 +157,7 @@ struct Packet {
 }
 
 impl Packet {
-    /// `None`: it tells of nothing.
+    /// `None`: it describes no packet.
     fn read(document: &Value, epoch: u64) -> Option<Packet> {
         let text = |member: &str| document[member].as_str().unwrap_or_default().to_owned();
         let (came, left) = (document["came_ns"].as_u64()?, document["left_ns"].as_u64()?);
@@ -179,7 +180,7 @@ impl Packet {
         format!("{hour:02}:{minute:02}:{second:02}.{micros:06} {}", self.comment())
     }
 
-    /// The same for programs.
+    /// The packet in JSON, for programs.
     fn document(&self) -> Value {
         json!({
             "time_ns": self.left, "class": self.class, "qdisc": self.qdisc, "length": self.length,
@@ -206,7 +207,7 @@ impl Packet {
     }
 
     fn write(&self, writer: &mut Writer) {
-        // A packet that a device of the network layer told of has no link header.
+        // A packet of a device of the network layer has no link header.
         let kept = &self.front[..self.front.len().min(self.length as usize)];
         writer.packet(&Record {
             interface: 0,

@@ -62,7 +62,7 @@ fn figures(devices: &[String]) -> anyhow::Result<String> {
     let healths = status::healths(None)?;
     let selected = healths.iter().filter(|health| health.is_on(devices));
     let policies: Vec<Policy> = selected.map(policy).collect();
-    // A daemon that died or hangs is not up, and no reason to say nothing of the others.
+    // A daemon that died or hangs is not up, and no reason to leave out the others.
     let is_lost =
         |dev: &String| healths.iter().any(|one| one.daemon_failure().is_some() && one.devices.contains(dev));
     let heard: Vec<String> = devices.iter().filter(|dev| !is_lost(dev)).cloned().collect();
@@ -79,7 +79,7 @@ fn figures(devices: &[String]) -> anyhow::Result<String> {
     Ok(exposition(&snapshots, &policies, &namespace()?, env!("CARGO_PKG_VERSION")))
 }
 
-/// What is told of a policy.
+/// The facts about a policy.
 fn policy(health: &Health) -> Policy {
     Policy {
         device: health.name.clone(),
@@ -97,9 +97,9 @@ fn namespace() -> anyhow::Result<String> {
     Ok(NetworkNamespace::current()?.inode.to_string())
 }
 
-/// Answers whoever asks, each in a thread of his own, for ever.
+/// Serves HTTP clients, each in a thread of its own, until the process ends.
 fn serve(address: SocketAddr, devices: &[String]) -> anyhow::Result<()> {
-    // A device that is not there is told at once, not at each request.
+    // A device that does not exist is reported at once, not at each request.
     figures(devices)?;
     let listener = TcpListener::bind(address).with_context(|| format!("{address} cannot be listened at"))?;
     eprintln!("tidegate metrics: http://{}/metrics", listener.local_addr()?);

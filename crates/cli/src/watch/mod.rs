@@ -1,5 +1,5 @@
-//! `tidegate top`, `metrics`, `capture`, `tc`: what devices do whose policy is at work, by asking whoever
-//! runs it.
+//! `tidegate top`, `metrics`, `capture`, `tc`: the counters and packets of applied policies, read from the
+//! daemon or the kernel.
 
 pub mod capture;
 pub mod metrics;
@@ -17,7 +17,7 @@ fn failed(name: &str, error: &anyhow::Error) -> ExitCode {
     CliExit::of_device(error).into()
 }
 
-/// Is this whoever reads having had enough? That is no error.
+/// Whether the reader has closed the pipe. That is no error.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
     let kind = kind.or_else(|| error.downcast_ref::<tidegate_daemon::Error>()?.io_kind());
@@ -27,7 +27,7 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 /// What a source has counted by now.
 ///
 /// # Errors
-/// Whoever is asked is gone, or says what is no snapshot.
+/// The source is gone, or sends no valid snapshot.
 pub(crate) fn snapshot(source: &mut SnapshotSource) -> anyhow::Result<Snapshot> {
     Ok(Snapshot::read(&source.snapshot()?.to_string())?)
 }

@@ -73,7 +73,7 @@ fn addressed_daemons(words: &[String], shows: bool) -> anyhow::Result<Vec<String
     let named = words.iter().position(|word| word == "dev").and_then(|at| words.get(at + 1));
     let all = daemons(&[])?;
     match (named, all.as_slice()) {
-        // A device of the daemon's that has no socket of its own (an ifb) is known to whoever is alone.
+        // A device of the daemon's without a socket of its own (an ifb) is found if there is one daemon only.
         (Some(dev), [only]) => {
             Ok(vec![if daemons(std::slice::from_ref(dev))?.is_empty() { only.clone() } else { dev.clone() }])
         }
@@ -92,7 +92,7 @@ fn batch(file: &str) -> anyhow::Result<String> {
     crate::input::policy(file.as_ref()).with_context(|| format!("cannot read {file}"))
 }
 
-/// Says what tc would have said; its exit code.
+/// Prints tc's output; returns its exit code.
 fn print_reply(answer: &Value) -> anyhow::Result<u8> {
     let text = |member: &str| answer[member].as_str().unwrap_or_default();
     eprint!("{}", text("stderr"));

@@ -68,7 +68,7 @@ fn watch(options: &Options) -> anyhow::Result<()> {
     };
     let mut sources = match sources(&options.devices, &healths) {
         Ok(sources) => sources,
-        // Why it is dead tells more than that no one answers.
+        // Why it is dead is more helpful than that nothing answers.
         Err(error) => return gone().and(Err(error.into())),
     };
     if sources.is_empty() {

@@ -1,6 +1,7 @@
-//! `docs/article.md`: each row is an experiment in `docs/disciplines/experiments`, recorded from a real
-//! kernel (6.1). The engine repeats it and must give the same result, from which the page takes its figures.
-//! `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands article::` writes `docs/article.md` again.
+//! "The article says, the kernel does": each row rests on an experiment that a real kernel (6.1) has
+//! answered, in `docs/disciplines/experiments`. The engine does it again, must give the same, and the page's
+//! figures are read off the result. `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands article::`
+//! writes `docs/article.md` again.
 
 use crate::common;
 
@@ -10,10 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A statement of the article, and the experiment that checks it.
+/// A claim of the article, and the experiment that tests it.
 struct Claim {
     claim: &'static str,
-    /// `{}` stands for the figures.
+    /// `{}` is replaced by the figures.
     does: &'static str,
     experiment: &'static str,
     figures: fn(&Outcome) -> Vec<String>,
@@ -148,7 +149,7 @@ impl Outcome {
         self.left.iter().filter(|(time, id, _)| self.came[id] == *time).count()
     }
 
-    /// Packets of a sender that left after a later one of the same sender; numbers tell senders apart by
+    /// Packets of a sender that left after a later one of the same sender; numbers identify senders by
     /// remainder.
     fn overtaken(&self) -> usize {
         let mut latest: HashMap<u64, u64> = HashMap::new();

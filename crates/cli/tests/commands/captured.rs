@@ -221,7 +221,7 @@ fn left(place: &Place) -> Vec<(u64, u32)> {
     all
 }
 
-/// The same of the recording.
+/// The delays of the recording.
 fn recorded(dir: &Path) -> Vec<(u64, u32)> {
     let mut all = Vec::new();
     for name in ["egress.csv", "drops.csv"] {

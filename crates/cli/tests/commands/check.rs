@@ -37,7 +37,7 @@ pub(crate) fn table(findings: &[Value]) -> String {
 const ROOT: &str = "qdisc add dev eth0 root handle 1: htb default 20\nclass add dev eth0 parent 1: classid \
 1:1 htb rate 1mbit\n";
 
-/// A policy of two classes, with what is said of the second one, and the qdiscs of both.
+/// A policy of two classes, with the options of the second one, and the qdiscs of both.
 fn two(second: &str, rest: &str) -> String {
     format!(
         "{ROOT}class add dev eth0 parent 1:1 classid 1:10 htb rate 300kbit ceil 1mbit prio 1\n\
@@ -48,7 +48,7 @@ fn two(second: &str, rest: &str) -> String {
     )
 }
 
-/// The same with packets for the first, too.
+/// As `two`, with packets for the first class, too.
 fn both(second: &str, rest: &str) -> String {
     let text = two(second, rest).replace("protocol all prio 1", "protocol all prio 2");
     text + "filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 17 0xff flowid 1:10\n"
@@ -101,7 +101,7 @@ fn quanta_that_do_not_fit() {
     assert_eq!(of("quantum-fits", &same(" quantum 1514"), &["R4"]), "");
     assert_eq!(of("quantum-small", &same(" quantum 1000"), &["R4"]), "4 warning R4 1000\n");
     assert_eq!(of("quantum-large", &same(" quantum 100000"), &["R4"]), "");
-    // Alone in its priority it takes no turns with anybody.
+    // Alone in its priority it takes no turns.
     assert_eq!(of("quantum-alone", &two("rate 700kbit ceil 1mbit prio 2 quantum 1200", ""), &["R4"]), "");
     assert_eq!(of("quantum-warned", &two("rate 50kbit ceil 1mbit prio 2", ""), &["R4"]), "");
 }
@@ -192,7 +192,7 @@ fn a_link_without_any_queue_that_keeps_itself_short() {
     htb rate 1mbit\nqdisc add dev eth0 parent 1:1 sfq perturb 10 limit 30\n";
     assert_eq!(of("no-aqm", text, &["R19"]), "1 note R19\n");
     assert_eq!(of("aqm", &text.replace("sfq perturb 10 limit 30", "fq_codel"), &["R19"]), "");
-    // Who waits: sfq tells flows apart, a FIFO does not.
+    // sfq separates flows, a FIFO does not: the sentence differs.
     let place = Place::new("check-no-aqm-whose");
     for (queue, whose) in [
         ("sfq perturb 10 limit 30", "for the transfer's own packets"),
@@ -263,8 +263,7 @@ fn redirects_into_the_void() {
     assert_eq!(rule(&script("ip link set dev ifb0 up", "")), "6 warning R20 ifb0\n");
 }
 
-/// What a filter leads to an ifb is all that arrives only where it compares nothing and no other filter
-/// stands there.
+/// A filter redirects all arrivals to an ifb only where it compares nothing and no other filter is there.
 #[test]
 fn redirects_say_which_packets() {
     if skip() {
@@ -556,7 +555,7 @@ class add dev eth0 parent 1:1 classid 1:20 htb rate 50mbit ceil {ceil} prio {pri
     // A ceil below the parent's lets only its burst through at a stretch; so does a class's own where it is
     // at the top.
     assert_eq!(of("held", &policy(1, "50mbit"), &["R4"]), "");
-    // What the kernel makes of a rate has a bound, and the sentence says so.
+    // The kernel's rounding of a rate has a bound, which the sentence gives.
     let place = Place::new("check-bound");
     let of_rate =
         policy(1, "100mbit").replace("rate 50mbit", "rate 2mbit").replace("default 20", "default 20 r2q 1");
@@ -644,7 +643,7 @@ pub(crate) fn of_script(name: &str, text: &str) -> Vec<Value> {
     found(&place.script("policy.sh", format!("#!/bin/sh\n{text}")))
 }
 
-/// What tidegate itself cannot do is said in its own name, and is no error of the policy.
+/// A limitation of tidegate is reported in its own name, and is no error of the policy.
 #[test]
 fn what_is_not_built_is_no_mistake_of_the_policy() {
     if skip() {
@@ -686,7 +685,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff
     let one = of_script("cascade-class", &(root.to_owned() + &bad));
     let output = table(&one);
     assert_eq!(output, "4 error C1 rate\n8 note R7 dport\n");
-    // The whole script twice stands there already; a mistake of a line's own is told besides.
+    // The whole script is duplicated; a line's own error is reported besides.
     let twice = of_script(
         "cascade-twice",
         &[root, tree, root, tree, "tc class add dev eth1 parent 1: classid 1:1 drr x\n"].concat(),
@@ -700,7 +699,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff
     assert_eq!(unset.iter().filter(|one| one["rule"] == "C1").count(), 1, "{}", table(&unset));
 }
 
-/// It is not known where a refused filter would have led: no class is said to get no packet.
+/// It is not known where a refused filter would have led: no class is reported as unreachable.
 #[test]
 fn a_filter_that_is_refused_may_have_led_anywhere() {
     if skip() {
@@ -766,7 +765,7 @@ filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff fl
     // Linux 6.1 sends 14 Mbit/s here (asked).
     assert_eq!(output_of("hfsc-over", " ul rate 10mbit", "10mbit"), "2 warning R3 10mbit\n");
     assert_eq!(output_of("hfsc-fits", " ul rate 10mbit", "6mbit"), "");
-    // Without any upper limit nothing is held back, whatever real time says.
+    // Without any upper limit nothing is limited, whatever the real-time curve.
     assert_eq!(output_of("hfsc-free", "", "6mbit"), "1 note C2\n");
     let real = "qdisc add dev eth0 root handle 1: hfsc default 1
 class add dev eth0 parent 1: classid 1:1 hfsc rt rate 4mbit

@@ -1,5 +1,5 @@
-//! `tidegate check`: the line of a script at which a finding stands, through here-documents, pipes, loops,
-//! functions and `eval`.
+//! `tidegate check`: the line of a script for a finding, through here-documents, pipes, loops, functions and
+//! `eval`.
 
 use crate::check::{of_script, table, tidegate};
 use crate::common;
@@ -7,7 +7,7 @@ use crate::common;
 use common::{Place, skip};
 use serde_json::Value;
 
-/// The commands of a batch that a script writes itself stand in its lines, letter by letter.
+/// The commands of a batch that a script writes itself are in its lines, literally.
 #[test]
 fn commands_of_a_batch_inside_a_script_have_their_lines() {
     if skip() {
@@ -22,7 +22,7 @@ fn commands_of_a_batch_inside_a_script_have_their_lines() {
     assert!(table(&here).contains("6 error R3 300kbit\n"), "{}", table(&here));
     let piped = of_script("piped", &format!("printf '%s\\n' '{root}' '{class}' | tc -b -\n"));
     assert!(table(&piped).contains("2 error R3 300kbit\n"), "{}", table(&piped));
-    // The shell's variables may stand for some of its words, and the line that is refused is found by its
+    // Variables of the shell may replace some of its words, and the line that is refused is found by its
     // number.
     let filled = of_script(
         "filled",
@@ -39,7 +39,7 @@ fn commands_of_a_batch_inside_a_script_have_their_lines() {
     );
     let refused = wrong.iter().find(|one| one["rule"] == "C1").expect("is found");
     assert_eq!(refused["what"], "the kernel refuses this: Specified qdisc kind is unknown", "{refused}");
-    // What a loop writes stands nowhere letter by letter: its line is known, and nothing in it is changed.
+    // The output of a loop is nowhere literal: its line is known, and nothing in it is changed.
     let looped = of_script(
         "looped",
         &format!(
@@ -55,8 +55,8 @@ fn commands_of_a_batch_inside_a_script_have_their_lines() {
     );
 }
 
-/// A finding of a call through functions stands at its caller, with the way to the tool; what `eval` reads is
-/// its line's.
+/// A finding of a call through functions is at its caller, with the way to the tool; text that `eval` reads
+/// belongs to its line.
 #[test]
 fn calls_through_functions_and_eval_have_their_lines() {
     if skip() {

@@ -1,7 +1,7 @@
-//! What the papers say a command prints is what it prints.
+//! The papers' console blocks show what the commands print.
 //!
 //! In README.md, docs/ and docs/disciplines/ (docs/guide has `scenarios.rs`), a block marked `console` begins
-//! with `$ tidegate …`; what follows is its output, where a line `…` stands for any number of lines.
+//! with `$ tidegate …`; what follows is its output, where a line `…` matches any number of lines.
 //! `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands docs::` writes the present output into the
 //! blocks, the lines `…` kept where the lines around them are still found.
 

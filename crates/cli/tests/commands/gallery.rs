@@ -1,7 +1,7 @@
-//! The gallery: policies in the grammar of published ones, and what `check`, `try`, `explain` and `graph` say
-//! of each.
+//! The gallery: policies in the grammar of published ones, and the output of `check`, `try`, `explain` and
+//! `graph` for each.
 //!
-//! `data/gallery` holds the policies, `data/gallery/expected.txt` what is said of them in a form to be read:
+//! `data/gallery` holds the policies, `data/gallery/expected.txt` the output for them in a readable form:
 //! findings by line, level and rule; the verdict by its kind; where one packet ends; the trees by their
 //! roots. A person has read the whole output of each once. `TIDEGATE_BLESS=1` writes the file again, to be
 //! read again.
@@ -17,9 +17,9 @@ use std::process::{Command, Output};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The packet whose way `explain` tells.
+/// The packet that `explain` follows.
 const PACKET: [&str; 2] = ["tcp", "192.168.1.10 > 198.51.100.7:443"];
-/// Programs run at once: the machines that judge changes have two processors.
+/// Programs run at once: the machines for tests have two processors.
 const AT_ONCE: usize = 2;
 
 fn gallery() -> PathBuf {
@@ -138,7 +138,7 @@ fn explain(policy: &str, home: &Path) -> String {
     text(&document["packets"][0]["end"]["text"]).to_owned()
 }
 
-/// `eth0 htb 1: (12 lines, 4 leads)`: of each device what stands first, and how much.
+/// `eth0 htb 1: (12 lines, 4 leads)`: the first entry of each device, and how many there are.
 fn graph(policy: &str, home: &Path) -> String {
     let output = tidegate(policy, &["graph"], &[], home);
     let mut devices: Vec<(String, String, usize, usize)> = Vec::new();
@@ -169,7 +169,7 @@ fn graph(policy: &str, home: &Path) -> String {
     sentences.join("; ")
 }
 
-/// All that is said of a policy.
+/// The output for a policy.
 fn verdicts(policy: &str, home: &Path) -> String {
     format!(
         "{policy}\n  check    {}\n  try      {}\n  explain  {}\n  graph    {}\n",
@@ -180,7 +180,7 @@ fn verdicts(policy: &str, home: &Path) -> String {
     )
 }
 
-/// A copy whose scripts may be run, whatever became of their modes on the way here.
+/// A copy whose scripts may be run, whatever happened to their modes on the way here.
 fn copied() -> Place {
     let place = Place::new("gallery");
     for entry in fs::read_dir(gallery()).expect("the gallery") {

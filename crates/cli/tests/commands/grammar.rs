@@ -1,5 +1,5 @@
-//! Command lines: those of the docs and of the program's own advice are understood, script arguments stand
-//! behind `--` in every command, and exit codes mean the same in every command.
+//! Command lines: those of the docs and of the program's own advice are understood, script arguments follow
+//! `--` in every command, and exit codes mean the same in every command.
 
 use crate::common;
 
@@ -37,8 +37,8 @@ fn words(line: &str) -> Option<Vec<String>> {
     quote.is_none().then_some(words)
 }
 
-/// Why a line is not understood. `whole`: it is meant to be typed as it stands; others may leave out what is
-/// required, and have names such as FILE for what is to be put in.
+/// Why a line is not understood. `whole`: it is meant to be typed literally; others may leave out what is
+/// required, and have names such as FILE as placeholders.
 fn wrong(line: &str, whole: bool) -> Option<String> {
     let words = words(line)?;
     let error = parse(&words).err().filter(clap::Error::use_stderr)?;
@@ -147,7 +147,7 @@ fn every_command_line_of_the_docs_is_understood() {
     assert!(errors.is_empty(), "{errors}");
 }
 
-/// Advice in the source: what stands in backticks in a string, with 1 for what is put in.
+/// Advice in the source: text in backticks in a string, with 1 in place of inserted values.
 fn advice(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -495,7 +495,7 @@ fn every_document_names_its_form() {
     }
 }
 
-/// Where a value is not as a schema says, as far as the published schemas say something.
+/// Where a value does not match a schema, as far as the published schemas constrain it.
 fn misfit(
     whole: &serde_json::Value,
     schema: &serde_json::Value,

@@ -15,8 +15,8 @@ fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
-/// A listing by its headings. Qdiscs and classes come in the order in which they were made, which says
-/// nothing; filters in the order in which they are asked.
+/// A listing by its headings. Qdiscs and classes come in the order in which they were made, which does not
+/// matter; filters in the order in which they are evaluated.
 fn sections(listing: &str) -> BTreeMap<String, Vec<String>> {
     let mut sections: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut heading = String::new();
@@ -38,7 +38,7 @@ fn listing(place: &Place, setup: &str, devices: &[&str]) -> String {
     let mut script = format!("#!/bin/sh\n{setup}\ntc -d qdisc show\n");
     for dev in devices {
         script.push_str(&format!("echo '# dev {dev}'\ntc -d class show dev {dev}\n"));
-        // Every qdisc and class is asked for its filters.
+        // The filters of every qdisc and class are listed.
         script.push_str(&format!(
             "for parent in $(tc qdisc show dev {dev} | cut -d' ' -f3) $(tc class show dev {dev} | cut -d' ' \
             -f3); do\n\

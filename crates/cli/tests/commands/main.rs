@@ -1,5 +1,5 @@
-//! What the commands say and make of files: no clock and no device of this machine is asked. One executable,
-//! so that it is linked once; `cargo test -p tidegate --test commands check::` runs one file's tests.
+//! The commands' output and files: no clock and no device of this machine is read. One executable, so that it
+//! is linked once; `cargo test -p tidegate --test commands check::` runs one file's tests.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,5 +1,5 @@
-//! Policies made up at random, and the same policy in other words: what `check` says must not change where
-//! the meaning does not, must follow from the document, and must go when it is fixed.
+//! Policies made up at random, and the same policy in other words: the findings of `check` must not change
+//! where the meaning does not, must follow from the document, and must go when it is fixed.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// So many policies are made up, unless TIDEGATE_POLICIES says how many.
+/// The default number of policies; TIDEGATE_POLICIES sets another.
 const POLICIES: u64 = 24;
 /// So often `--fix` may have to be called: fixes in one place wait for each other.
 const TURNS: u32 = 4;
@@ -24,7 +24,7 @@ fn found_lines(place: &Place, lines: &[String]) -> Vec<FoundLine> {
     let one = |finding: &Value| {
         let rule = format!("{} {}", text(&finding["level"]), text(&finding["rule"]));
         let what = (1..).zip(lines).fold(text(&finding["what"]), |what, (number, line)| {
-            // A line's number, whatever stands behind it.
+            // A line's number, whatever follows it.
             let mentions =
                 |end: char| (format!("line {number}{end}"), format!("`{}`{end}", plain_call(line)));
             [' ', ',', ':'].into_iter().map(mentions).fold(what, |what, (from, to)| what.replace(&from, &to))
@@ -51,7 +51,7 @@ fn plain_call(line: &str) -> String {
     line.strip_prefix("t ").map_or(line.to_owned(), |rest| format!("tc {rest}"))
 }
 
-/// Holds what is said of one wording against what is said of another; only what differs is shown.
+/// Compares the findings about one wording with those about another; only differences are shown.
 fn same(found: &[FoundLine], expected: &[FoundLine], why: &str, seed: u64, lines: &[String]) {
     let only = |here: &[FoundLine], there: &[FoundLine]| {
         here.iter().filter(|one| !there.contains(one)).cloned().collect::<Vec<_>>()
@@ -64,7 +64,7 @@ fn same(found: &[FoundLine], expected: &[FoundLine], why: &str, seed: u64, lines
     );
 }
 
-/// Whatever a text says of classes, in the plain wording's numbers.
+/// The text with the classes' numbers of the plain wording.
 fn renamed(text: &str, back: impl Fn(u32, u32) -> Option<(u32, u32)>) -> String {
     let is_hex = |c: char| c.is_ascii_hexdigit();
     let mut out = String::new();

@@ -6,7 +6,7 @@ use tidegate_packet::{Head, Meta, Pool, RandomSource, Seeded, Time};
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call, Reply};
 
-/// What nft 1.0.6 said to commands, with a table inet t and its chains x and c.
+/// The messages of nft 1.0.6 for commands, with a table inet t and its chains x and c.
 const REFUSED: &str = include_str!("../../../syntax/tests/data/nft-refused.txt");
 
 /// Refusals that nft marks elsewhere: at the end of a name, or at the command as a whole.
@@ -161,7 +161,7 @@ fn rules_do_what_they_say() {
     let table = [
         // A set's range; a table of both families may set the DS field of one.
         (udp(false, 10_500, 0), Some((0x10, 0, 0xb8))),
-        // Of IPv6 it is marked, and goes no further in the rule where IPv4 is asked for.
+        // A packet of IPv6 is marked, and leaves the rule where IPv4 is matched.
         (udp(true, 10_500, 0), Some((0x10, 0x1_0030, 0))),
         (udp(true, 1000, 0x20), Some((0x30, 0x1_0030, 0x20))),
         (udp(false, 1000, 0x20), Some((0, 0, 0x20))),
@@ -181,8 +181,8 @@ fn rules_do_what_they_say() {
     );
 }
 
-/// Before the lookup at -200 no one knows a connection; of chains with one priority the one made last is
-/// asked first; what has no connection goes no further where ct mark is read. As Linux 6.18 answered.
+/// Before the lookup at -200 a packet has no connection; of chains with one priority the one made last is
+/// evaluated first; a packet without a connection ends where ct mark is read. As Linux 6.18 answered.
 #[test]
 fn order_and_connections_are_the_kernels() {
     let mut rig = Rig::new(

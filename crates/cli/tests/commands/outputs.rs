@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The exit code and what is said on standard error.
+/// The exit code and standard error.
 fn run(place: &Path, words: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(TIDEGATE).args(words).current_dir(place).output().expect("tidegate runs");
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())

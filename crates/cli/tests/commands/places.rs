@@ -1,5 +1,4 @@
-//! Where the findings of `check` stand: at the words that people wrote, through functions, variables and
-//! files.
+//! The places of findings of `check`: at the words that people wrote, through functions, variables and files.
 
 use crate::common;
 

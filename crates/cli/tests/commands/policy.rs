@@ -25,7 +25,7 @@ fn preset(name: &str, lan: bool) -> String {
     )
 }
 
-/// The same commands once more, over what they made: only those may fail that say so.
+/// The same commands once more, over their result: only those may fail that are marked so.
 #[test]
 fn presets_are_carried_out_and_again() {
     if skip() {
@@ -57,7 +57,7 @@ fn presets_are_carried_out_and_again() {
     }
 }
 
-/// What is wrong with files, as it is told.
+/// The messages about errors in files.
 #[test]
 fn mistakes_are_named_where_they_stand() {
     let place = Place::new("mistakes");
@@ -140,7 +140,7 @@ fn mistakes_are_named_where_they_stand() {
     assert_eq!((code, output.contains("cannot be read")), (Some(2), true));
 }
 
-/// Each mistake of a file is told, not the first only; the form is that of a compiler.
+/// Each error of a file is reported, not the first only; the form is that of a compiler.
 #[test]
 fn all_mistakes_are_told_at_once() {
     let place = Place::new("mistakes-all");
@@ -324,7 +324,7 @@ fn leaves_of_nested_classes_become_classes() {
     ] {
         assert!(output.contains(line), "{line}: {output}");
     }
-    // What it says it can read again.
+    // Its output can be read again.
     place.file("y.toml", text);
     assert_eq!(tidegate(&place.0, &["policy", "show", "y.toml"]).0, Some(0));
 }
@@ -395,7 +395,7 @@ fn presets_keep_the_delay_short() {
     assert_eq!(table, std::fs::read_to_string(&golden).unwrap_or_default());
 }
 
-/// Every word is explained, stands in the schema, and its example can be read.
+/// Every key is explained, is in the schema, and its example can be read.
 #[test]
 fn every_word_is_explained() {
     let place = Place::new("words");
@@ -466,7 +466,7 @@ fn the_paper_has_the_tables() {
     assert_eq!(std::fs::read_to_string(docs.join("policy.schema.json")).expect("the schema"), schema());
 }
 
-/// A preset becomes a file that says what was asked.
+/// A preset becomes a file with the given values.
 #[test]
 fn a_policy_to_begin_with() {
     let place = Place::new("new");
@@ -489,7 +489,7 @@ fn a_policy_to_begin_with() {
     assert_eq!(code, Some(0));
     place.file("home.toml", &text);
     assert_eq!(tidegate(&place.0, &["policy", "show", "home.toml"]).0, Some(0));
-    // What it says with the preset filled in is the same policy.
+    // The file with the preset filled in is the same policy.
     let (_, filled, _) = tidegate(&place.0, &["policy", "show", "--print", "toml", "home.toml"]);
     place.file("filled.toml", &filled);
     let script = |file: &str| {
@@ -507,7 +507,7 @@ fn a_policy_to_begin_with() {
     assert_eq!(tidegate(&place.0, &["policy", "new", "home", "--dev", "eth0", "--up", "fast"]).0, Some(2));
 }
 
-/// What a short policy cannot say is said, and what it says it can read again.
+/// What a short policy cannot express is reported, and the result can be read again.
 #[test]
 fn policers_small_rates_and_shares_beyond_the_link_are_not_lost_in_silence() {
     if skip() {
@@ -549,7 +549,7 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
 ";
     assert!(from("police.sh", script("900kbit", police)).2.contains("the policer of what arrives by eth0"));
 
-    // What becomes something else, or leads nowhere, is told.
+    // What becomes something else, or leads nowhere, is reported.
     let mail = "tc filter add dev eth0 parent 1: protocol ip prio 7 u32 match ip dport 25 0xffff flowid \
     1:77\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 8 handle 9 fw flowid 1:30\n\
@@ -563,8 +563,8 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
         assert!(output.contains(odd), "{odd}: {output}");
     }
 
-    // A rule that asks for devices does not take everything, and an action may write the mark that a filter
-    // asks for.
+    // A rule that matches devices does not take everything, and an action may write the mark that a filter
+    // matches.
     let devices = "tc filter add dev eth0 parent 1: protocol ip prio 8 handle 9 fw flowid 1:30\n\
                    iptables -t mangle -A FORWARD -i eth2 -o eth0 -j MARK --set-mark 9\n";
     let output = from("devices.sh", script("900kbit", devices)).2;

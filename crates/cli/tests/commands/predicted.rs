@@ -16,7 +16,7 @@ use std::process::Command;
 use tidegate_analysis::experiment::{from_json, in_words};
 use tidegate_measure::experiment::{Experiment, figures, group_of};
 
-/// The scenarios, and what the command line says beside the file.
+/// The scenarios, and the options beside the file.
 const SCENARIOS: [(&str, &str, &[&str]); 7] = [
     ("home-gateway/office", "The home gateway", &["--duration", "30s"]),
     ("modem/modem", "The modem of 128 kbit/s", &[]),
@@ -124,7 +124,7 @@ fn predicted(scenario: &str, words: &[&str]) -> BTreeMap<Key, Figure> {
     figures_of("", scenario, &from_json(&text).unwrap_or_else(|error| panic!("{scenario}: {error:?}")))
 }
 
-/// How far a prediction may be off: 10 % or a millisecond; shares 3 points; losses likewise.
+/// How far a prediction may be off: 10 % or a millisecond; shares and losses 3 points.
 fn is_within(predicted: &Figure, measured: &Figure) -> bool {
     let off = (predicted.median - measured.median).abs();
     let absolute = if measured.unit == "s" { 0.001 } else { 0.03 };

@@ -102,7 +102,7 @@ fn first_difference(name: &str, wanted: &str, ours: &str) -> Option<String> {
     })
 }
 
-/// Replays every folder of an archive and tells, by name, what differs.
+/// Replays every folder of an archive and returns, by name, the differences.
 fn replay_all(archive: &str) -> BTreeMap<String, Vec<String>> {
     let unpacked = Unpacked::new(archive);
     let name = |dir: &Path| dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -177,7 +177,7 @@ fn scripts_of(archive: &str) -> BTreeMap<String, String> {
     unpacked.folders().iter().map(|dir| (name(dir), script(dir))).collect()
 }
 
-/// Is there a qdisc of this kind? pfifo_fast is every device's, so no one has to say it.
+/// Whether there is a qdisc of this kind. pfifo_fast is every device's, so no command need name it.
 fn has_kind(script: &str, kind: &str) -> bool {
     let named = |line: &str| line.contains("qdisc") && line.split_whitespace().any(|word| word == kind);
     script.lines().any(named) || kind == "pfifo_fast" && !script.contains(" root ")
@@ -230,8 +230,8 @@ fn bad_recordings_are_refused_with_their_place() {
     }
 }
 
-/// The recordings' scripts run as `sh -e` does: what follows a command that fails is not carried out, even
-/// when no one reads of the failure. A kernel was asked with this very script.
+/// The recordings' scripts run as `sh -e` does: commands after one that fails are not carried out, even when
+/// the failure is not read. A kernel was asked with this very script.
 #[test]
 fn a_script_stops_at_its_first_failure() {
     let dir = std::env::temp_dir().join(format!("tidegate-replay-test-{}-stops", std::process::id()));

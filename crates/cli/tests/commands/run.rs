@@ -1,5 +1,5 @@
-//! `tidegate run`, end to end: scripts on the model machine. Needs namespaces, and says so where there are
-//! none.
+//! `tidegate run`, end to end: scripts on the model machine. Needs namespaces, and is skipped with a message
+//! where there are none.
 
 use crate::common;
 
@@ -12,7 +12,7 @@ fn run(script: &Path, words: &[&str]) -> Output {
     Command::new(TIDEGATE).arg("run").arg(script).args(words).output().expect("tidegate runs")
 }
 
-/// The same as an ordinary user; `None`, with the reason printed, where we cannot become one.
+/// As an ordinary user; `None`, with the reason printed, where we cannot become one.
 fn run_as_user(place: &Place, script: &Path, words: &[&str]) -> Option<Output> {
     let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
     if !Command::new("setpriv").args(user).arg("true").status().is_ok_and(|status| status.success()) {
@@ -388,7 +388,7 @@ fn tools_answer_as_the_real_ones() {
         return;
     }
     let place = Place::new("answers");
-    // The lines stand in a file of their own, so that nothing is read from them before.
+    // The lines are in a file of their own, so that nothing is read from them before.
     let mut lines = String::new();
     for (line, ..) in ANSWERS {
         lines.push_str(&format!("{line}\n"));
@@ -466,7 +466,7 @@ fn a_directory_may_have_any_name() {
     assert!(!place.0.join("out").exists(), "what is written stays inside");
 }
 
-/// Scripts no one should write: what they print, the code, and what is said of them.
+/// Scripts no one should write: their output, the code, and the messages.
 #[test]
 fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
     if skip() {
@@ -558,7 +558,7 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
     assert_eq!(run(&plain, &["--print", "poem"]).status.code(), Some(2));
 }
 
-/// What the kernel takes without a word though it cannot do what was meant: carried out, and said.
+/// What the kernel accepts silently though it cannot do what was meant: carried out, with a caveat.
 const DOUBTS: &[(&str, &str)] = &[
     ("qdisc add dev eth0 root handle 1: htb default 10", ""),
     ("class add dev eth0 parent 1: classid 1:1 htb rate 2mbit", ""),
@@ -588,7 +588,7 @@ const DOUBTS: &[(&str, &str)] = &[
 ];
 
 /// Scripts of today find out by trying: whether the kernel has cake, what tc is, how large frames are,
-/// whether a redirect stands.
+/// whether a redirect is installed.
 #[test]
 fn a_script_that_asks_what_the_machine_can_do_gets_answers() {
     if skip() {
@@ -604,7 +604,8 @@ fn a_script_that_asks_what_the_machine_can_do_gets_answers() {
     assert!(tree.contains("◂ everything  (all, prio 10) ⇒ to ifb4eth0"), "{tree}");
 }
 
-/// What is refused because it was not there says so, where the script does not.
+/// A command that is refused because something is missing gets that reason, where the script does not give
+/// it.
 #[test]
 fn deleting_nothing_is_told_apart_from_failing() {
     if skip() {
@@ -655,8 +656,8 @@ fn tc_monitor_waits_and_shows_nothing() {
     assert_eq!(stderr.matches("tidegate: tc monitor prints no events here").count(), 2, "{stderr}");
 }
 
-/// What has no traffic control in it is said to have none by every command, and only `run`, whose code is the
-/// script's, calls that a success.
+/// Every command reports a script without traffic control, and only `run`, whose code is the script's, calls
+/// that a success.
 #[test]
 fn a_policy_without_traffic_control_is_told_so_by_every_command() {
     if skip() {
@@ -753,8 +754,8 @@ fn nothing_is_said_of_what_was_not_seen() {
     );
 }
 
-/// What is left in the background is ended with the script, and every command says so; what ends with its
-/// script is not told of.
+/// Background processes are ended with the script, and every command reports it; those that end with their
+/// script are not reported.
 #[test]
 fn what_still_runs_at_the_end_is_told_of() {
     if skip() {

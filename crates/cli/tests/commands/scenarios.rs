@@ -1,8 +1,8 @@
-//! Runs every scenario: its expectations hold, the guide shows its present output, and the guide's pictures
-//! are drawn from its result.
+//! Every scenario is carried out: its requirements hold, the guide's printed output is real, and the guide's
+//! pictures are its own.
 //!
-//! Each figure is printed as a row of docs/validation.md. `TIDEGATE_BLESS=1 cargo test -p tidegate --test
-//! commands scenarios::` writes outputs, tables and pictures of docs/guide again.
+//! Each figure becomes a row of docs/validation.md. `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands
+//! scenarios::` writes outputs, tables and pictures of docs/guide again.
 
 use crate::common;
 
@@ -154,13 +154,13 @@ fn guide(done: &BTreeMap<String, Done>, bless: bool, wrong: &mut String) {
     }
 }
 
-/// `<!-- picture: SCENARIO CHART -->` stands before each.
+/// `<!-- picture: SCENARIO CHART -->` comes before each.
 fn pictures(text: &str) -> Vec<(String, String)> {
     let found = text.lines().filter_map(|line| line.strip_prefix("<!-- picture: ")?.strip_suffix(" -->"));
     found.filter_map(|words| words.split_once(' ')).map(|(a, b)| (a.to_owned(), b.to_owned())).collect()
 }
 
-/// Where the picture of a chart stands: `scenarios/modem/modem.toml latency-upload` is
+/// The file of a chart's picture: `scenarios/modem/modem.toml latency-upload` is
 /// `img/modem-modem-latency-upload.svg`.
 fn picture(scenario: &str, chart: &str, result: &Experiment, bless: bool, wrong: &mut String) {
     let stem = scenario.trim_start_matches("scenarios/").trim_end_matches(".toml").replace('/', "-");

@@ -1,12 +1,12 @@
-//! tc's face held against the real tc: every command of recorded sessions answered with the same output,
-//! complaints and exit code.
+//! tc's shim compared with the real tc: every command of recorded sessions answered with the same output,
+//! messages and exit code.
 //!
 //! `data/sessions.tar.gz` holds sessions that a real tc had with real kernels: some 6,000 commands, the
-//! options of every kind with good, odd and wrong values among them. Texts about usage are in our own words.
+//! options of every kind with good, odd and wrong values among them. Usage texts are in our own words.
 //! `data/sessions-differ.txt` names every answer that is not the same, with the reason; a line there that is
 //! not needed any more fails the test too. `data/commands.tar.gz` and `data/commands-differ.txt` are the same
-//! for filters, actions and the words of commands, by tc 6.1 with Linux 6.1: time does not stand still
-//! between two commands there, as it does not between two commands of a script.
+//! for filters, actions and the words of commands, by tc 6.1 with Linux 6.1: time passes between two commands
+//! there, as it does not between two commands of a script.
 
 use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use tidegate_shims::{Answer, Call};
 /// A command of a session, and what the real tc answered.
 #[derive(Default)]
 struct Exchange {
-    /// Where it stands in its file.
+    /// Its line in the file.
     line: usize,
     command: String,
     stdout: String,
@@ -93,7 +93,7 @@ fn differences(session: &Session) -> Vec<(usize, String)> {
     };
     let mut machine = Machine::new(session.devices.split('+'), spec);
     machine.now = Time(1_000_000_000);
-    // The kernels asked were built so.
+    // The kernels that were asked are built so.
     machine.gateway.without_zones();
     machine.warns = session.warns;
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
@@ -252,8 +252,8 @@ fn tc_answers_to_the_gallery_as_the_real_one() {
     assert!(by_kind.values().map(|(same, _)| same).sum::<usize>() > 900, "{by_kind:?}");
 }
 
-/// Kernels of distributions have zones and labels of connections, which the one that was asked has not: what
-/// their tc lists.
+/// Kernels of distributions have zones and labels of connections, which the recorded one lacks: the listing
+/// of their tc.
 #[test]
 fn ct_is_about_a_zone() {
     let listed = [

@@ -1,6 +1,6 @@
 //! `tidegate sim`: scenarios carried out, and what is wrong with those that cannot be.
 //!
-//! What a scenario must show stands in it as expectations; a test runs it and looks at the code it ends with.
+//! The requirements of a scenario are in it as expectations; a test runs it and checks its exit code.
 
 use crate::common;
 
@@ -57,8 +57,8 @@ fn the_same_seed_gives_the_same_bytes() {
     assert!(files("svg") > 2 && files("flent") == 6, "{} {}", files("svg"), files("flent"));
 }
 
-/// What leaves looks as if it were the gateway's own, and what comes back finds the host; downloads are asked
-/// for from inside.
+/// Outgoing packets have the gateway's own address, and replies find the host; downloads are requested from
+/// inside.
 #[test]
 fn a_gateway_that_translates() {
     let text = "
@@ -107,7 +107,7 @@ figure = 'class isp:eth1 1:3.packets'
 within = [0, 0]
 ";
     check("sim-nat", text);
-    // Without what the host asked for the connection is a stranger's, and is dropped.
+    // Without the host's request the connection is a stranger's, and is dropped.
     let place = Place::new("sim-nat-asked");
     place.file("x.toml", text.replace("tcp = 'a <- server'", "tcp = 'server -> a'\nid = 'download'"));
     let output = sim(&place.0, "x.toml", &[]);

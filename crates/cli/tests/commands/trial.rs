@@ -229,8 +229,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp {last}-j MARK --set-mark 3
     assert!(kept[0].0.contains("22"), "{kept:?}");
 }
 
-/// A class that only a packet out of the exact set finds: what its rules say of ports is said by what they
-/// leave out.
+/// A class that only a packet out of the exact set finds: its rules exclude ports instead of naming them.
 #[test]
 fn a_class_that_rules_describe_by_what_they_leave_out() {
     if skip() {

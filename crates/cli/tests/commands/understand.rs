@@ -1,5 +1,5 @@
-//! `tidegate explain`, `graph` and `test`: what only the commands themselves show. (What they print stands in
-//! docs/, and is executed.)
+//! `tidegate explain`, `graph` and `test`: what only the commands themselves show. (Their output is in docs/,
+//! and is executed.)
 
 use crate::common;
 
@@ -139,7 +139,8 @@ eth0  mtu 1500, txqueuelen 1000
     assert_eq!((code, out.as_str()), (0, expected), "{errors}");
 }
 
-/// Whether an expression or fields hold, the engine tells: the filters that do not match are not said to.
+/// The engine decides whether an expression or fields match: filters that do not match are not reported as
+/// matching.
 #[test]
 fn basic_and_flower_are_marked_as_they_match() {
     let place = Place::new("understand-basic");
@@ -172,7 +173,7 @@ filter add dev eth0 parent 1: protocol ip prio 4 matchall flowid 1:4
     assert_eq!(found, [("+", true), ("-+", true), ("--+", true), ("---+", true)], "{found:?}");
 }
 
-/// What leads to a class stands in words, by whatever it leads there; what no packet keeps leads nowhere.
+/// The filters that lead to a class are given in words; a mark that no packet keeps leads nowhere.
 #[test]
 fn what_leads_to_a_class_is_told_in_words() {
     let place = Place::new("understand-leads");
@@ -217,7 +218,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp -j MARK --set-mark 8
         "{graph}"
     );
     assert!(graph.contains("hfsc 1: default 0x20"), "{graph}");
-    // Each condition with what the packet has there, and where the filter stands.
+    // Each condition with the packet's value, and the filter's place.
     let story = run(&["explain", name(&script), "tcp 192.168.1.10:40000 > 198.51.100.7:443"]);
     let about = story.split("\nleaves by eth0").nth(1).expect("its way out");
     for (text, there) in [
@@ -231,8 +232,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp -j MARK --set-mark 8
     }
 }
 
-/// What is refused in a text behind a command stands in a line of that text: `graph`, `run` and `explain` say
-/// which.
+/// A refusal in a text behind a command is in a line of that text: `graph`, `run` and `explain` name it.
 #[test]
 fn what_is_refused_in_a_text_is_found_in_its_line() {
     let place = Place::new("understand-inside");
@@ -276,7 +276,7 @@ true
     }
 }
 
-/// A mark that a connection brings back leads other packets to a class than its rule asks for.
+/// A mark that a connection restores leads other packets to a class than its rule matches.
 #[test]
 fn a_mark_of_a_connection_is_not_told_as_what_its_rule_asks() {
     let place = Place::new("understand-connection");

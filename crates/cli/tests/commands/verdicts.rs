@@ -1,5 +1,5 @@
-//! The sentences of `try` are held against the result document, each condition worked out here again from the
-//! raw series: of random policies, and of some of the gallery's.
+//! The sentences of `try` are compared with the result document, each condition computed here again from the
+//! raw series: for random policies, and for some of the gallery's.
 
 use crate::common;
 

@@ -55,7 +55,7 @@ impl Computer {
         self.files.script(name, text).to_string_lossy().into_owned()
     }
 
-    /// What stands on a device; `None`: there is no such.
+    /// What is installed on a device; `None`: there is no such device.
     pub(crate) fn installed(&self, dev: &'static str) -> Option<Installed> {
         let looked = self.place.go(move || {
             let mut kernel = Kernel::open().expect("netlink");

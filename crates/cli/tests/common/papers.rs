@@ -1,4 +1,4 @@
-//! Papers whose blocks marked `console` say what commands print, and whose parts between markers are made.
+//! Papers with blocks marked `console` that show commands' output, and with generated parts between markers.
 
 use super::TIDEGATE;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ pub(crate) fn of(folder: &Path) -> Vec<PathBuf> {
     papers
 }
 
-/// A command in a paper, and the lines said to be its output.
+/// A command in a paper, and the lines of its output.
 pub(crate) struct Block {
     pub(crate) line: usize,
     pub(crate) command: String,
@@ -71,7 +71,7 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
     text.lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Do the lines said fit the lines printed?
+/// Whether the lines of a paper match the printed lines.
 pub(crate) fn fits(lines: &[String], printed: &[String]) -> bool {
     match lines.split_first() {
         None => printed.is_empty(),
@@ -82,8 +82,7 @@ pub(crate) fn fits(lines: &[String], printed: &[String]) -> bool {
     }
 }
 
-/// The lines printed, with the gaps that stood between lines (or before the first, after the last) that are
-/// still there.
+/// The lines printed, with the gaps between lines (or before the first, after the last) that are still there.
 pub(crate) fn with_gaps(lines: &[String], printed: Vec<String>) -> Vec<String> {
     let mut kept = printed.clone();
     for (at, _) in lines.iter().enumerate().filter(|(_, line)| *line == GAP) {

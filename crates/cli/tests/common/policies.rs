@@ -30,7 +30,7 @@ pub(crate) struct Wording {
     /// What minor numbers become.
     pub(crate) minor: fn(u32) -> u32,
     pub(crate) protocol: &'static str,
-    /// Classes of one parent, queues and filters of other preferences stand the other way round.
+    /// Classes of one parent, queues and filters of other preferences are in the reverse order.
     pub(crate) reversed: bool,
 }
 
@@ -123,7 +123,7 @@ impl Policy {
         ];
         if words.reversed {
             parts.iter_mut().for_each(|part| part.reverse());
-            // Filters may stand before the queues that their classes have.
+            // Filters may precede the queues of their classes.
             parts.swap(1, 2);
         }
         out.extend(parts.into_iter().flatten());

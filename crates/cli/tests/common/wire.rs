@@ -93,7 +93,7 @@ impl Wire {
         child.wait_with_output().expect("it has ended")
     }
 
-    /// Starts tidegate on the near machine; what it says is written to the room's file `said`.
+    /// Starts tidegate on the near machine; its output is written to the room's file `said`.
     pub(crate) fn start(&self, words: &[&str]) -> Child {
         let mut command = self.command(words);
         let log = File::create(self.room.join("said")).expect("a file");
@@ -198,7 +198,7 @@ fn set_up(name: &str, me: usize) {
     links.add_route(name, ADDRESSES[1 - me].parse().expect("an address")).expect("a way");
 }
 
-/// Waits until something holds, and says what if it never does.
+/// Waits until a condition is true, and names it if it never is.
 pub(crate) fn until(what: &str, mut matches: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !matches() {

@@ -2,7 +2,7 @@
 //! else gives it commands.
 //!
 //! ```text
-//! packet I/O ──┐              ┌─ CommandSender::run(command) ◀── control socket (control.rs), one thread for each who asks
+//! packet I/O ──┐              ┌─ CommandSender::run(command) ◀── control socket (control.rs), a thread per client
 //! link events ─┼─▶ run: turn, commands, wait
 //! clock ───────┘
 //! ```

@@ -42,7 +42,7 @@ impl Allowed {
                 continue;
             }
             self.lines.insert((file, line, rule));
-            // A comment that stands alone is about the next line.
+            // A comment on a line of its own is about the next line.
             if before[..hash].trim().is_empty() {
                 self.lines.insert((file, line + 1, rule));
             }

@@ -6,7 +6,7 @@ use crate::reading::{Frame, Reading, SourceLocation, Step};
 /// What a reader needs beside a finding's line to find his way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandPath {
-    /// Of a line inside a function: the calls that led to it.
+    /// For a line inside a function: the calls that led to it.
     pub called_from: Vec<SourceLocation>,
     /// Of a line that sets a variable: the lines that use it.
     pub used_in: Vec<SourceLocation>,
@@ -15,13 +15,13 @@ pub struct CommandPath {
     pub frames: Vec<Frame>,
 }
 
-/// Where a finding's line stands for a command.
+/// The position of a finding's line relative to a command.
 enum LinePosition {
     /// It is the command's own line.
     Own,
     /// It is the line of this one of its functions.
     Inside(usize),
-    /// It sets a variable that the command asks for.
+    /// It sets a variable that the command uses.
     Set,
 }
 

@@ -7,7 +7,7 @@ use crate::reading::{Reading, Step};
 
 /// What a check came to.
 pub struct Checked {
-    /// The policy.
+    /// The policy that was checked.
     pub reading: Reading,
     /// What is wrong with it, less what is silenced.
     pub findings: Vec<Finding>,
@@ -27,7 +27,7 @@ impl Checked {
     }
 }
 
-/// Is a finding about a device, as far as its command tells?
+/// Whether a finding is about a device, as far as its command shows.
 pub fn concerns(reading: &Reading, finding: &Finding, dev: &str) -> bool {
     let Some(place) = &finding.place else { return true };
     let here =

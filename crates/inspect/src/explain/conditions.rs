@@ -8,7 +8,7 @@ use tidegate_policy::dump::U32Hits;
 use tidegate_policy::{FilterParams, FlowerField};
 use tidegate_syntax::tc::conditions;
 
-/// One sentence for each condition that was asked, up to the one that decided.
+/// One sentence for each condition that was evaluated, up to the one that decided.
 pub(super) fn condition_sentences(params: &FilterParams, hits: &U32Hits, head: &Head) -> Vec<String> {
     let mut why = Vec::new();
     if let FilterParams::Flower(flower) = params {

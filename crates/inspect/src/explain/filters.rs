@@ -95,12 +95,12 @@ pub(super) struct Here<'a> {
     pub(super) carried: &'a Carried,
 }
 
-/// What actions write on a packet while its story is told.
+/// What actions write on a packet during its explanation.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
-    /// Its mark.
+    /// The packet's mark.
     pub(super) mark: Cell<u32>,
-    /// Its priority.
+    /// The packet's priority.
     pub(super) priority: Cell<u32>,
     /// It came back from an ifb: Linux passes over the actions of the first filter that matches and has any.
     pub(super) passed_over: Cell<bool>,
@@ -120,18 +120,18 @@ pub(super) enum Decision {
     Nothing,
     /// This class.
     Class(Handle),
-    /// A filter that shares out by a hash chose: the queue it waits in says which class.
+    /// A filter that distributes by a hash chose: the class is that of the queue the packet is in.
     Some(Handle),
-    /// The filters of this chain are asked.
+    /// Continues with the filters of this chain.
     Chain(u32),
-    /// An action decided by chance, or had all filters asked again: the queue it waits in says what came of
-    /// it.
+    /// An action decided by chance, or started classification again: the result is the queue the packet is
+    /// in.
     Open,
     /// It does not stay.
     Gone,
 }
 
-/// A list, told.
+/// A filter list, explained.
 pub(super) struct ExplainedList {
     pub(super) lines: Vec<ExplainStep>,
     pub(super) decision: Decision,
@@ -172,7 +172,7 @@ fn in_chain(
     let dumps: Vec<&FilterDump> = reading.filters.iter().filter(mine).collect();
     let mut at = 0;
     while let Some(dump) = dumps.get(at) {
-        // u32's preferences are asked by buckets, not in the order in which they are listed.
+        // u32's preferences are evaluated by buckets, not in the order of the listing.
         let together =
             dumps[at..].iter().take_while(|other| dump.kind == "u32" && other.pref == dump.pref).count();
         let (decision, unasked) = match together {
@@ -194,7 +194,7 @@ fn in_chain(
     Decision::Nothing
 }
 
-/// A filter that is asked where it is listed.
+/// A filter that is evaluated in the order of the listing.
 fn single(
     reading: &Reading,
     dumps: &[&FilterDump],
@@ -354,9 +354,9 @@ enum Effect {
     Stays,
     /// It is gone from here.
     Goes,
-    /// The next filter is asked.
+    /// Continues with the next filter.
     Next,
-    /// The filters of this chain are asked.
+    /// Continues with the filters of this chain.
     Chain(u32),
     /// The engine alone knows.
     Open,
@@ -477,14 +477,14 @@ fn flow_sentence(flow: &FlowParams) -> String {
     }
 }
 
-/// Does a filter write a mark or a priority that can be told step by step?
+/// Whether a filter writes a mark or a priority that can be followed step by step.
 pub(super) fn edits(dump: &FilterDump) -> bool {
     let FilterEntry::Filter { actions, .. } = &dump.entry else { return false };
     actions.iter().any(|dump| matches!(dump.action.act, Act::Skbedit(_)))
 }
 
 impl Carried {
-    /// Writes what `skbedit` does, and says it: `its mark becomes 0x5, `.
+    /// Writes what `skbedit` sets, and returns it in words: `its mark becomes 0x5, `.
     fn edited(&self, edit: &Skbedit) -> String {
         let mut text = String::new();
         if let Some((value, mask)) = edit.mark {
@@ -603,7 +603,7 @@ fn within(
     (lines, engine)
 }
 
-/// Does a priority choose by itself here? HTB's own handle does too: past all classes.
+/// Whether a priority chooses alone here. HTB's own handle does too: past all classes.
 fn names_leaf(reading: &Reading, dev: &str, qdisc: &QdiscDump, priority: Handle) -> bool {
     match qdisc.kind {
         Kind::Htb if priority == qdisc.handle => true,

@@ -1,9 +1,8 @@
 //! The story of a packet: which rules and filters it meets, what each makes of it, and where it waits.
 //!
-//! The engine is the only judge. The packet is sent through the machine; netfilter notes each rule as the
-//! packet meets it, u32 and the actions of filters count, and the queue in which it then waits says what was
-//! decided. What is told here reads those notes; where words and engine part, it is a mistake of tidegate's
-//! and a debug build stops.
+//! The engine decides. The packet is sent through the machine; netfilter notes each rule as the packet meets
+//! it, u32 and the actions of filters count, and the queue it is then in shows the decision. The explanation
+//! reads those notes; where it differs from the engine, that is a bug of tidegate's and a debug build stops.
 
 mod conditions;
 mod filters;
@@ -25,14 +24,14 @@ use tidegate_packet::{Addrs, Dissector, Handle, Head, dissect};
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{Kind, Op, QdiscParams};
 
-/// How a packet got on with what a line tells of.
+/// Whether a packet matched what a step is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepOutcome {
-    /// It fits.
+    /// The packet matches.
     Met,
     /// It does not.
     Passed,
-    /// There was nothing to fit: this is said of it.
+    /// There is nothing to match: the step is a remark.
     Note,
 }
 
@@ -56,7 +55,7 @@ pub struct ExplainStep {
     pub outcome: StepOutcome,
     /// Why, and what it did.
     pub why: Vec<String>,
-    /// Where it stands.
+    /// The place in the file.
     pub place: Option<SourceLocation>,
 }
 
@@ -74,7 +73,7 @@ pub struct Scene {
 pub struct End {
     /// In a few words: `eth0 1:1 1:10, fq_codel 120:`.
     pub text: String,
-    /// The device.
+    /// The device's name.
     pub device: String,
     /// The classes it is in, from the root down.
     pub classes: Vec<Handle>,
@@ -88,10 +87,10 @@ pub struct End {
     pub lost: Option<String>,
 }
 
-/// What becomes of a packet.
+/// The path of a packet, explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {
-    /// The packet.
+    /// The packet that was sent.
     pub packet: Packet,
     /// What it meets, in order.
     pub scenes: Vec<Scene>,
@@ -128,7 +127,7 @@ impl Story {
     }
 }
 
-/// A packet at a stop, with what only can be asked while it is there.
+/// A packet at a stop, with what is known only while it is there.
 struct Moment {
     stop: Stop,
     name: String,
@@ -170,7 +169,7 @@ impl std::error::Error for EgressError {}
 pub struct Explainer<'r> {
     reading: &'r Reading,
     prober: Prober,
-    /// Actions of filters write marks or priorities: they are told step by step.
+    /// Actions of filters write marks or priorities, which are followed step by step.
     edits: bool,
 }
 
@@ -187,11 +186,11 @@ impl<'r> Explainer<'r> {
         self.prober.gateway().name(device).to_owned()
     }
 
-    /// The way a packet takes, as far as its words say; where they leave it open, the one device whose policy
-    /// it can meet.
+    /// Where a packet enters, as far as its words determine it; otherwise the one device whose policy it can
+    /// meet.
     ///
     /// # Errors
-    /// When no device comes into question, or several: what to say.
+    /// No device is possible, or several are: what to write.
     pub fn course(&mut self, packet: &Packet) -> Result<PacketEntry, EgressError> {
         // ARP and the like are not routed: what leaves is the machine's own, unless it bridges.
         let own = packet.from.is_none() && !is_routed(packet.ethertype);
@@ -255,7 +254,7 @@ impl<'r> Explainer<'r> {
         self.prober.gateway().add_device(name, DeviceSpec::default())
     }
 
-    /// Sends a packet, and tells what became of it.
+    /// Sends a packet, and explains its path.
     pub fn explain(&mut self, packet: &Packet, course: PacketEntry) -> Story {
         let before = Counted::of(self.reading, self.prober.gateway());
         let mut moments = Vec::new();
@@ -267,7 +266,7 @@ impl<'r> Explainer<'r> {
         carried.mark.set(packet.mark);
         carried.priority.set(packet.priority);
         let mut scenes = Vec::new();
-        // The model has no state of a link that is down; Linux drops what is led to one.
+        // The model has no links that are down; Linux drops packets redirected to one.
         let down = moments.windows(2).position(|pair| {
             pair[0].stop.led_to.is_some() && self.reading.down.iter().any(|down| *down == pair[1].name)
         });
@@ -338,7 +337,7 @@ impl<'r> Explainer<'r> {
         }
     }
 
-    /// Of a packet that came in by no one says which device: the filters it would have met there.
+    /// For a packet whose input device is unknown: the filters it would have met there.
     fn unknown_ingress(&mut self, out: DeviceId) -> Option<Scene> {
         let out = self.name(out);
         let acts = |dump: &&FilterDump| match &dump.entry {
@@ -388,7 +387,7 @@ impl<'r> Explainer<'r> {
         Scene { title: format!("leaves by {}{again}", moment.name), lines }
     }
 
-    /// The tree that refused a packet, which so never came to stand in it.
+    /// The tree that refused a packet, which therefore was never queued there.
     fn refusal(
         &mut self,
         packet: &Packet,
@@ -480,7 +479,7 @@ impl<'r> Explainer<'r> {
         }
     }
 
-    /// Where a packet stands, `eth0 1:1 1:10, fq_codel 120:`, and the queue alone.
+    /// The queue of a packet, `eth0 1:1 1:10, fq_codel 120:`, and the queue alone.
     fn queue_position(&self, moment: &Moment) -> (String, String) {
         let queue = waits::queue_name(self.reading, moment);
         let named = |class: &Handle| self.reading.class_name(&moment.name, *class);
@@ -526,7 +525,7 @@ fn too_long(reading: &Reading, dev: &str, handle: Handle) -> &'static str {
     }
 }
 
-/// The stops that belong to a packet's arrival: where it was led from, and on.
+/// The stops that belong to a packet's arrival: from the device that redirected it on.
 fn arriving(moments: &[Moment], device: DeviceId) -> &[Moment] {
     let led = moments.first().is_some_and(|first| first.stop.device == device && first.stop.led_to.is_some());
     let more = moments.iter().take_while(|moment| moment.stop.led_to.is_some()).count();

@@ -13,8 +13,8 @@ use tidegate_packet::{Addrs, Dissector, FlowKeys, Handle, Head, dissect};
 use tidegate_policy::netfilter::{Condition, Family, Hook, Match, NetfilterRule, NetfilterTarget};
 use tidegate_syntax::{iptables, nft};
 
-/// A scene for each chain that stands at a hook, in the order in which the packet met them, and one for the
-/// routing between.
+/// A scene for each chain at a hook, in the order in which the packet met them, and one for the routing
+/// between.
 pub(super) fn scenes(
     reading: &Reading,
     gateway: &Gateway,
@@ -89,7 +89,7 @@ fn title(met: &RuleTrace) -> String {
     format!("netfilter {hook}{devices}: {family}table {}", met.table)
 }
 
-/// `None`: the end of a chain that accepts, of which there is nothing to say.
+/// `None`: the end of a chain that accepts, which needs no line.
 fn line(reading: &Reading, gateway: &Gateway, met: &RuleTrace, length: u16) -> Option<ExplainStep> {
     let table =
         gateway.all_tables().iter().find(|table| table.family() == met.family && table.name() == met.table);
@@ -132,7 +132,7 @@ fn failing(
     words: &dyn Fn(&NetfilterRule) -> String,
 ) -> String {
     let of = |matches: Vec<Match>| words(&NetfilterRule { matches, ..NetfilterRule::default() });
-    // How ports are asked for hangs on the rule's protocol.
+    // How ports are written depends on the rule's protocol.
     let protocol =
         rule.matches.iter().find(|other| matches!(other.what, Condition::Protocol(_)) && *other != condition);
     let with = of(protocol.into_iter().chain([condition]).cloned().collect());
@@ -148,7 +148,7 @@ fn failing(
     }
 }
 
-/// What the packet has where a condition asks.
+/// The packet's value of the field that a condition tests.
 fn fact(what: &Condition, met: &RuleTrace, length: u16) -> String {
     let Known { mark, dsfield, state, connmark, counters, head, .. } = &met.before;
     let keys = dissect(head, Dissector::Legacy);

@@ -57,7 +57,7 @@ struct Walk<'a> {
     lookups: usize,
 }
 
-/// The filters of one preference in the order in which they are asked; how many of them are not before a
+/// The filters of one preference in the order in which they are evaluated; how many of them are not before a
 /// decision.
 pub(super) fn preference(
     reading: &Reading,
@@ -118,7 +118,7 @@ impl<'a> Walk<'a> {
             .push(ExplainStep { place: place_of(self.reading, dump), ..line(what.to_owned(), met, why) });
     }
 
-    /// None is asked: they are for another protocol.
+    /// None is evaluated: they are for another protocol.
     fn for_others(&mut self) {
         for dump in self.dumps {
             if let FilterEntry::Filter { handle, params, actions, .. } = &dump.entry {
@@ -294,7 +294,7 @@ fn bucket_name(place: u32) -> String {
     format!("{:x}:{:x}:", place >> 20, place >> 12 & 0xff)
 }
 
-/// How far a packet got with the keys of a filter. Where it came there once, what the filter counted says it,
+/// How far a packet got with the keys of a filter. Where it came there once, the filter's counters show it,
 /// too.
 fn compared(
     u32: &U32Params,
@@ -321,8 +321,8 @@ fn compared(
         let reaches = here.head.word(absolute.offset).is_some();
         let seen = reaches && parts.iter().all(|part| part.matches);
         let matches = if hits.lookups == 1 { *waiting > 0 } else { seen };
-        // The packet is known as it left these filters: one of their actions may have rewritten what this one
-        // asked for.
+        // The packet is known as it left these filters: one of their actions may have rewritten the field
+        // that this one tests.
         debug_assert!(rewrites || matches == seen, "the engine read {key:?} of {dump:?} otherwise");
         if matches != seen {
             why.push("it asked for what the packet had before an action here rewrote it".to_owned());

@@ -1,4 +1,5 @@
-//! What a packet may wait for at worst where it stands: how much goes before it, and how fast that leaves.
+//! The longest time that a packet may be queued where it is: how much goes before it, and how fast that
+//! leaves.
 
 use super::Moment;
 use crate::reading::Reading;
@@ -13,13 +14,13 @@ use tidegate_policy::{
 use tidegate_qdisc::algo::{Cost, adjusted_size};
 use tidegate_syntax::units::{print_rate, print_time};
 
-/// Flows whose turns are told of: a busy household's.
+/// How many flows are assumed to take turns: those of a busy household.
 const SOME_FLOWS: u64 = 10;
 /// The weight of a class of QFQ that names none.
 const PLAIN_WEIGHT: u32 = 1;
 
-/// How fast a place in the tree is served, bits per second; `None`: no one says; infinite: nothing in the
-/// tree holds it back.
+/// How fast a place in the tree is served, bits per second; `None`: unknown; infinite: nothing in the tree
+/// limits it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Served {
     /// While everyone else sends.
@@ -37,7 +38,7 @@ impl Served {
     const AT_ROOT: Served =
         Served { assured: Some(f64::INFINITY), most: Some(f64::INFINITY), after: None, by_weight: false };
 
-    /// The same held to a rate.
+    /// The same service, limited to a rate.
     fn limited_to(self, bits: f64) -> Served {
         let least = |had: Option<f64>| had.map(|had| had.min(bits));
         Served { assured: least(self.assured), most: least(self.most), ..self }
@@ -80,7 +81,7 @@ impl Bands {
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     bytes: u64,
-    /// What queues count for it: the innermost size table (`stab`) says.
+    /// The bytes that queues count for it, by the innermost size table (`stab`).
     counted: u64,
     /// What the shaper before the queue counts for it, its own framing (`overhead`, `mpu`, `linklayer`)
     /// included.
@@ -128,7 +129,7 @@ fn framed(spec: RateSpec, bytes: u32) -> u64 {
     Cost::new(RateSpec { rate: Rate(1_000_000_000), ..spec }).ns(bytes)
 }
 
-/// The netems on the way to the queue that a packet stands in: they count what waits below them too.
+/// The netems above the queue that a packet is in: they count the backlog below them too.
 fn netems_above(reading: &Reading, moment: &Moment) -> Vec<String> {
     let above = moment.stop.qdiscs.split_last().map_or(&[][..], |(_, above)| above);
     let netems = above.iter().filter_map(|spot| match &dump(reading, moment, spot.qdisc)?.params {
@@ -229,7 +230,7 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     lines
 }
 
-/// Where a packet goes on from a device that stands on others: it is not followed there.
+/// Where a packet continues from a device that is stacked on others: it is not followed there.
 fn onward(reading: &Reading, name: &str, spec: DeviceSpec) -> Option<String> {
     let gateway = &reading.gateway;
     let device = gateway.device(name)?;
@@ -253,7 +254,7 @@ fn onward(reading: &Reading, name: &str, spec: DeviceSpec) -> Option<String> {
     }
 }
 
-/// The queue that stands where no one put one.
+/// The default queue, where none is configured.
 fn of_hidden(
     reading: &Reading,
     moment: &Moment,
@@ -285,8 +286,8 @@ fn of_bands(moment: &Moment, frame: Frame, served: Served) -> Vec<String> {
     lines
 }
 
-/// What the kind says of its queues with these parameters; `most`: packets that may wait there, as a netem
-/// above takes no more.
+/// The queues of a kind with these parameters; `most`: packets that may be queued there, as a netem above
+/// takes no more.
 fn of_params(dump: &QdiscDump, frame: Frame, served: Served, most: Option<u64>) -> Vec<String> {
     let fewer = |limit: u64| most.filter(|most| *most < limit);
     let in_netem = |most: u64| by_packets("netem", most, frame, served);
@@ -515,8 +516,8 @@ fn short(ms: f64) -> String {
     }
 }
 
-/// The same of a queue that leaves at least one frame waiting: where that alone takes longer than its target,
-/// that.
+/// As [`target_sentence`], for a queue that leaves at least one frame waiting: where that alone takes longer
+/// than the target, that.
 fn target_sentence_at(ms: f64, frame: Frame, served: Served) -> String {
     let rate = served.assured().or(served.most());
     match rate.map(|rate| frame.cost as f64 * 8.0 / rate * 1000.0) {

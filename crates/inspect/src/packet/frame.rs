@@ -70,7 +70,7 @@ pub fn of_frame(frame: &[u8], length: usize, framing: Framing) -> Option<Packet>
         }
         _ => length,
     };
-    // A frame that left by an offloading card may be longer than its header can say.
+    // A frame that left by an offloading card may be longer than its header can hold.
     packet.length = packet.length.max(packet.shortest());
     if packet.is_ip() {
         transport(&mut packet, bytes);

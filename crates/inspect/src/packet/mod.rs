@@ -18,12 +18,12 @@ use tidegate_policy::netfilter::Connstate;
 pub const ANY_PORT: u16 = 40_000;
 /// Bytes of the network packet where its words name none.
 const PLAIN_LENGTH: u16 = 500;
-/// The same of an echo, as ping sends it: so much after the network header.
+/// The length of an echo, as ping sends it: this much after the network header.
 const ECHO: u16 = 64;
 /// An ARP message for IPv4 on Ethernet.
 const ARP_LENGTH: u16 = 28;
 
-/// A packet, described: what of its headers anybody may ask for, and what the machine knows of it.
+/// A packet, described: its header fields, and what the machine knows of it.
 ///
 /// ```
 /// use tidegate_inspect::Packet;
@@ -69,8 +69,7 @@ pub struct Packet {
     pub from: Option<String>,
     /// The device it leaves by.
     pub to: Option<String>,
-    /// Bytes that have no name: how far behind the beginning of the network header, and what stands there.
-    /// Ascending.
+    /// Unnamed bytes: the offset from the beginning of the network header, and the value. Ascending.
     pub raw_bytes: Vec<(u8, u8)>,
 }
 
@@ -157,7 +156,7 @@ impl Packet {
         self.network_header() as u16 + inner
     }
 
-    /// The length of such a packet where no one says another.
+    /// The default length of such a packet.
     pub fn usual_length(&self) -> u16 {
         match self.protocol {
             _ if self.ethertype == ethertype::ARP => ARP_LENGTH,
@@ -171,7 +170,7 @@ impl Packet {
         if self.protocol == proto::ICMPV6 { (128, 0) } else { (8, 0) }
     }
 
-    /// The packet that answers it, as far as one does: ends swapped, nothing said of devices, marks or sizes.
+    /// The packet that replies to it: ends swapped, without devices, marks or sizes.
     pub fn answer(&self) -> Packet {
         let icmp = match (self.protocol, self.icmp) {
             (proto::ICMP, (8, 0)) => (0, 0),

@@ -96,7 +96,7 @@ pub(super) fn parse(text: &str) -> Read<Packet> {
     settle(packet, given)
 }
 
-/// What was said in options, where it matters that it was.
+/// Options that were given, where that matters.
 #[derive(Default)]
 struct GivenFields {
     length: Option<u16>,
@@ -129,7 +129,7 @@ fn begin(packet: &mut Packet, words: &mut Words<'_>) -> Read<bool> {
     }
     let by_number = word.eq_ignore_ascii_case("proto");
     let family = words.0.peek().is_some_and(|end| end.contains("::") || end.starts_with('['));
-    // People say icmp for both families.
+    // `icmp` is accepted for both families.
     if family && packet.protocol == proto::ICMP && !by_number {
         packet.protocol = proto::ICMPV6;
     }
@@ -241,7 +241,7 @@ fn option(packet: &mut Packet, given: &mut GivenFields, word: &str, words: &mut 
         }
         "reply" => packet.reply = true,
         "bytes" => packet.carried = bytes(words.value(word, "number of bytes")?)?,
-        // `octet` is its name of versions before 0.2.
+        // `octet` is its name before version 0.2.
         "byte" | "octet" => raw_byte(packet, words.value(word, word)?)?,
         "flags" if packet.protocol == proto::TCP => {
             (packet.tcp_flags, given.flags) = (words.number(word, 0xff)? as u8, true);
@@ -252,7 +252,7 @@ fn option(packet: &mut Packet, given: &mut GivenFields, word: &str, words: &mut 
     Ok(())
 }
 
-/// A word that stands for itself: a flag of TCP, a message of ICMP, a state.
+/// A keyword without a value: a flag of TCP, a message of ICMP, a state.
 fn flag_or_message(packet: &mut Packet, given: &mut GivenFields, word: &str) -> Read<()> {
     if let Some(state) = state(word) {
         packet.state = Some(state);
@@ -449,7 +449,7 @@ impl Packet {
         self.raw_bytes.iter().try_for_each(|(at, value)| write!(f, " byte {at}={value:#04x}"))
     }
 
-    /// What no header says.
+    /// What is known of it beside its headers.
     fn write_knowledge(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(state) = self.state {
             write!(f, " {}", state_name(state))?;
@@ -560,7 +560,7 @@ mod tests {
         }
     }
 
-    /// Any packet that words can say.
+    /// Any packet that words can describe.
     fn random(draws: &mut Seeded) -> Packet {
         let v6 = draws.below(2) == 1;
         let address = |draws: &mut Seeded| match v6 {

@@ -5,7 +5,7 @@ use crate::reading::{Reading, Step};
 use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::{LinkDriver, LinkOp, Op};
 
-/// One note for all of them: the script's first line tells it otherwise.
+/// One note for all of them, at the script's first line.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let makes_links = reading.ops.iter().any(|op| matches!(op, Op::Link(LinkOp::Add { .. })));
@@ -34,7 +34,7 @@ fn must_be_made(name: &str, makes_links: bool) -> bool {
 fn is_used(reading: &Reading, name: &str) -> bool {
     let makes = |step: &Step| {
         let words: Vec<&str> = step.words.iter().map(|word| word.text.as_str()).collect();
-        // Links whose making was refused are told of; so is a module for them.
+        // Links whose creation was refused are reported; so is a module for them.
         words.contains(&name) && words.windows(2).any(|pair| pair == ["link", "add"])
     };
     let leads = reading.filters.iter().any(|dump| match &dump.entry {

@@ -112,7 +112,7 @@ fn beside_policer(step: &Step, policer: &ActionDump) -> Option<Finding> {
     })
 }
 
-/// The action at which every packet ends, where others stand behind it; `None` too where that is not known.
+/// The action at which every packet ends, where others follow it; `None` too where that is not known.
 pub(super) fn last_met(actions: &[ActionDump]) -> Option<usize> {
     let plain = actions.iter().all(|dump| {
         let known =
@@ -126,7 +126,7 @@ pub(super) fn last_met(actions: &[ActionDump]) -> Option<usize> {
 /// Does no packet go on behind an action?
 fn is_end(act: &Act) -> bool {
     match act {
-        // What is sent elsewhere is gone, whatever else is said.
+        // A redirected packet is gone, whatever control is given.
         Act::Mirred(mirred) if !mirred.copy => true,
         act => !act.controls().contains(&Control::Pipe),
     }
@@ -142,7 +142,7 @@ fn name(act: &Act) -> String {
     }
 }
 
-/// What becomes of packets at the action that ends them.
+/// What happens to packets at the action that ends them.
 fn fate(act: &Act) -> String {
     match act {
         Act::Police(police) => format!(
@@ -170,7 +170,7 @@ fn remedy(act: &Act) -> Option<Fix> {
     Some(Fix { what, edits: Vec::new() })
 }
 
-/// Where an action stands: its last mention.
+/// The place of an action: its last mention.
 fn at_action(step: &Step, act: &Act) -> Option<crate::reading::SourceLocation> {
     let word = step.words.iter().rev().find(|word| word.text == act.kind());
     word.and_then(|word| word.place.clone()).or_else(|| step.place.clone())

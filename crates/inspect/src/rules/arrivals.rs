@@ -1,5 +1,5 @@
-//! R14 of hooks: IPv6 that no filter of an ingress takes, or of an egress, where IPv4 is policed or led to an
-//! ifb.
+//! R14 for hooks: IPv6 that no filter of an ingress matches, or of an egress, where IPv4 is policed or
+//! redirected to an ifb.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
@@ -70,7 +70,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     alone.filter_map(|((dev, arrives), filters)| past(reading, dev, arrives, &filters)).collect()
 }
 
-/// IPv6 goes past the filters of a device, none of which asks for it, where its twin of IPv4 does not.
+/// IPv6 passes the filters of a device, none of which matches it, where the same packet of IPv4 does not.
 fn past(reading: &Reading, dev: &str, arrives: bool, filters: &[&FilterDump]) -> Option<Finding> {
     let mut prober = Prober::new(reading);
     let id = prober.device(dev)?;
@@ -152,7 +152,7 @@ fn delays(filter: &FilterDump) -> Option<String> {
     })
 }
 
-/// Where the protocol of a filter is said.
+/// The place of a filter's protocol.
 fn at_protocol(step: &Step) -> Option<crate::reading::SourceLocation> {
     super::making::at_word(step, if step.after("proto").is_some() { "proto" } else { "protocol" })
 }

@@ -1,5 +1,5 @@
-//! R8 of single bits: a rule that writes some bits of a mark, and a filter that asks for all of it; and rules
-//! that ask for a mark which no packet has.
+//! R8 for single bits: a rule that writes some bits of a mark, and a filter that matches all of it; and rules
+//! that match a mark which no packet has.
 
 use super::context::{RuleContext, witness};
 use super::idle::is_rule_lost;
@@ -56,7 +56,7 @@ fn read_beside(context: &RuleContext<'_>, at: usize) -> Vec<(u32, u32)> {
     selected.flatten().collect()
 }
 
-/// Packets to whose mark a rule added the bits that a filter asks for, and which have others beside.
+/// Packets to whose mark a rule added the bits that a filter matches, and which have others beside.
 fn added(
     context: &mut RuleContext<'_>,
     (at, handle): (usize, u32),
@@ -135,7 +135,7 @@ fn added(
     }))
 }
 
-/// A rule that is to mark packets which have a certain mark, that none has when it is asked.
+/// A rule that is to mark packets which have a certain mark, that none has when the rule is evaluated.
 fn never_there(context: &RuleContext<'_>, key: &RuleKey, seen: &RuleSeen) -> Option<Finding> {
     let rule = context.rule(key)?;
     let writes = rule.targets().any(|target| {

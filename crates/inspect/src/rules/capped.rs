@@ -110,7 +110,7 @@ pub(super) fn above(reading: &crate::reading::Reading, dev: &str, class: Handle)
     least
 }
 
-/// A packet of IP that comes to the default class because nothing says anything else.
+/// A packet of IP that comes to the default class because nothing classifies it.
 fn comes_there(
     context: &mut RuleContext<'_>,
     root: &QdiscDump,

@@ -36,7 +36,7 @@ fn spoiling(reading: &Reading, at: usize) -> Option<Finding> {
     let because = "the receiver drops such a packet, and connection tracking calls it invalid".to_owned();
     let witness = format!("the engine sends it with a wrong checksum of {}", spoiled.names);
     let mut finding = finding(Rule::Checksums, Level::Warning, step.place.clone(), what, because, witness);
-    // Without a word pedit lets pass, and what stands behind it is never carried out.
+    // Without a control pedit passes packets on, and no action behind it is carried out.
     let pipe = if pedit.control == Control::Pipe { "" } else { "pipe " };
     finding.fix =
         Some(Fix { what: format!("write behind it: {pipe}action csum {}", spoiled.csum), edits: Vec::new() });
@@ -49,8 +49,8 @@ struct Spoiled {
     csum: String,
 }
 
-/// Which checksums of packets that these words are meant for are wrong behind the actions; `None`: none, or
-/// it cannot be told here.
+/// Which checksums are wrong behind the actions, for the packets they are meant for; `None`: none, or it is
+/// not known here.
 fn spoiled(pedit: &Pedit, actions: &[Action], v6: bool) -> Option<Spoiled> {
     let has = |header: PeditHeader| pedit.keys.iter().any(|key| key.header == header);
     let v6 = v6 || has(PeditHeader::Ipv6);

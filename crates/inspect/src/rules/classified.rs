@@ -1,4 +1,4 @@
-//! The rules about classification: which are asked, of all of a policy or of its parts.
+//! The rules about classification: which are run, on the whole policy or on its parts.
 
 use super::context::{Checks, RuleContext, not_decided};
 use super::{

@@ -8,7 +8,7 @@ use tidegate_policy::{ClassLayout, FilterParams, FlowKeySet, FlowMode, FlowParam
 
 /// Buckets beyond which no one's home has so many hosts that it matters.
 const MANY: u32 = 1024;
-/// The keys of a flow filter that tell hosts apart and nothing else: `src`, `dst`, `nfct-src`, `nfct-dst`.
+/// The keys of a flow filter that distinguish hosts and nothing else: `src`, `dst`, `nfct-src`, `nfct-dst`.
 const HOST_KEYS: u32 = 1 | 1 << 1 | 1 << 9 | 1 << 10;
 
 /// A note for each hash into few buckets.
@@ -102,8 +102,8 @@ fn places(context: &RuleContext<'_>, at: usize) -> &'static str {
     }
 }
 
-/// How many of the classes that a hash may name its qdisc has not. Only qdiscs whose classes are made by hand
-/// are asked.
+/// How many of the classes that a hash may name its qdisc does not have. Only qdiscs whose classes are made
+/// by hand are checked.
 fn missing(context: &RuleContext<'_>, at: usize, flow: &FlowParams) -> u32 {
     let reading = context.reading;
     let dump = &reading.filters[at];

@@ -26,7 +26,7 @@ pub(super) struct RuleContext<'a> {
     pub(super) prober: Prober,
     /// Nothing hangs on connections, so that a packet alone decides where it goes.
     pub(super) plain: bool,
-    /// The one device that is asked about; `None`: all.
+    /// The one device that is checked; `None`: all.
     pub(super) only: Option<String>,
     /// Leaf classes that no packet comes to.
     pub(super) idle: BTreeSet<(String, Handle)>,
@@ -50,14 +50,14 @@ pub(super) fn not_decided(because: String) -> Finding {
 impl<'a> RuleContext<'a> {
     /// What some kinds of rules find, and how many of them could not decide.
     pub(super) fn ask(&mut self, families: &[Checks]) -> (Vec<Finding>, usize) {
-        // A family that cannot be decided says nothing; the others do.
+        // A family that cannot be decided has no finding; the others do.
         let came: Vec<Result<Vec<Finding>, TooLarge>> = families.iter().map(|family| family(self)).collect();
         let silent = came.iter().filter(|came| came.is_err()).count();
         (came.into_iter().flatten().flatten().collect(), silent)
     }
 
-    /// Is nothing known of what comes to a device's filters and classes? A device that is down drops all, and
-    /// that is told.
+    /// Whether nothing is known of what comes to a device's filters and classes. A device that is down drops
+    /// all, which is reported.
     pub(super) fn leaves_out(&self, device: &str) -> bool {
         let is_down = self.reading.down.iter().any(|down| down == device);
         is_down || self.only.as_ref().is_some_and(|only| only != device) || undecided(self.reading, device)
@@ -87,8 +87,8 @@ impl<'a> RuleContext<'a> {
         debug_assert!(agreed || !exact, "the engine does not have {} {wanted}", candidate.packet);
     }
 
-    /// A packet of some sets of which the engine says the same. Where sets are wider than the truth, others
-    /// are tried: of another port, of another protocol.
+    /// A packet of some sets for which the engine agrees. Where sets are wider than the truth, others are
+    /// tried: of another port, of another protocol.
     pub(super) fn agreed(
         &mut self,
         parts: &Parts,
@@ -118,7 +118,7 @@ impl<'a> RuleContext<'a> {
         hits_in(&self.list(dump), dump)
     }
 
-    /// The list that a filter stands in, with what the engine counted.
+    /// The list that contains a filter, with the engine's counts.
     pub(super) fn list(&mut self, dump: &FilterDump) -> Vec<FilterDump> {
         let Some(device) = self.prober.device(&dump.dev) else { return Vec::new() };
         let now = self.prober.now();
@@ -156,7 +156,7 @@ impl<'a> RuleContext<'a> {
         }
     }
 
-    /// Where a line does several things, which of them: what a command asks for.
+    /// Where a line does several things, which of them: the conditions of the command.
     pub(super) fn which(&self, step: &Step) -> String {
         // No one wrote the commands of a short policy.
         if self.is_alone(step) || self.reading.is_compiled() {
@@ -168,8 +168,7 @@ impl<'a> RuleContext<'a> {
         format!(" (`{}`)", words.collect::<Vec<_>>().join(" "))
     }
 
-    /// ` on eth0`, where the reader's own words do not say which device is meant: who wrote a short policy
-    /// wrote no commands.
+    /// ` on eth0`, where the reader's own words do not name the device: a short policy has no commands.
     pub(super) fn on(&self, device: &str) -> String {
         if self.reading.is_compiled() { format!(" on {device}") } else { String::new() }
     }
@@ -186,7 +185,7 @@ impl<'a> RuleContext<'a> {
             && (0..self.reading.filters.len()).any(|other| other != at && gets(&other))
     }
 
-    /// The same of rules.
+    /// Whether another rule that the same line of a short policy made gets packets.
     pub(super) fn rest_of_rules(&self, step: &Step, key: &RuleKey) -> bool {
         let mut others =
             self.reached.walked.rules.iter().filter(|(other, seen)| *other != key && !seen.met.is_empty());
@@ -211,7 +210,7 @@ impl<'a> RuleContext<'a> {
             return format!("no class: {}", words::dropped(loss.why));
         }
         let stop = self.prober.device(device).and_then(|id| way.stop_at(id)).or(way.stops.last());
-        // The one class of a bucket is no name that anybody gave.
+        // The one class of a bucket is no name that anyone chose.
         let reading = self.reading;
         let is_named = |class: &&Handle| {
             let kind = reading.class(device, **class).map(|dump| dump.kind.classes());
@@ -250,7 +249,7 @@ pub(super) fn classid(dump: &FilterDump) -> Option<Handle> {
     params.classid()
 }
 
-/// The line is taken out, where it does nothing else and its words stand there letter by letter.
+/// The line is removed, where it does nothing else and its words are literal.
 pub(super) fn remove(context: &RuleContext<'_>, step: &Step) -> Option<Fix> {
     let written = step.words.iter().any(|word| word.literal);
     let place = step.place.clone().filter(|_| written && context.is_alone(step));

@@ -97,7 +97,7 @@ fn past_all(
     }
     let device = context.prober.device(&place.0);
     let nested = qdisc.parent.minor() != 0 && qdisc.parent != Handle::ROOT;
-    // A netem holds the packet back: the engine does not show at once what becomes of it further down.
+    // A netem delays the packet: the engine does not show at once what happens to it further down.
     let above = |other: &QdiscDump| {
         other.dev == place.0 && other.handle == qdisc.parent.qdisc() && other.kind == Kind::Netem
     };
@@ -159,7 +159,7 @@ fn missing_default(context: &RuleContext<'_>, dev: &str, default: Handle) -> Str
     }
 }
 
-/// Was a default class refused, or a filter that may have led on? Then that is told.
+/// Whether a default class was refused, or a filter that may have led on. Then that is reported.
 fn refused_already(context: &RuleContext<'_>, place: &Place, default: Handle) -> bool {
     let lost = &context.reading.lost;
     default.minor() != 0 && lost.class(&place.0, default) || lost.has(&Thing::Filter(place.0.clone()))
@@ -169,7 +169,7 @@ fn refused_already(context: &RuleContext<'_>, place: &Place, default: Handle) ->
 fn default_fix(context: &RuleContext<'_>, place: &Place, step: &Step) -> Option<Fix> {
     let classes = context.reached.walked.classes.get(&place.0)?;
     let reading = context.reading;
-    // What loses and delays on purpose is meant for those who are sent there.
+    // Loss and delay on purpose are meant for the packets sent there.
     let impairs = |class: Handle| {
         let child = reading.class(&place.0, class).and_then(|class| reading.child(class));
         child.is_some_and(|child| child.kind == Kind::Netem)
@@ -268,7 +268,7 @@ fn without_class(
     }))
 }
 
-/// IPv6 that no filter tells apart where they do so for IPv4.
+/// IPv6 that no filter classifies where they do so for IPv4.
 fn in_default(context: &mut RuleContext<'_>, root: &QdiscDump) -> Result<Option<Finding>, TooLarge> {
     let (mut told_v4, mut told_v6, mut rest) = (false, false, Parts::default());
     let classes: Vec<((Place, By), Parts)> =
@@ -316,9 +316,9 @@ fn in_default(context: &mut RuleContext<'_>, root: &QdiscDump) -> Result<Option<
     }))
 }
 
-/// What tells packets apart on a device, of IPv4 alone.
+/// What classifies packets on a device, for IPv4 alone.
 struct ForV4 {
-    /// Filters, none of which asks for IPv6.
+    /// Filters, none of which matches IPv6.
     filters: bool,
     /// Rules of iptables, and none for IPv6.
     rules: bool,

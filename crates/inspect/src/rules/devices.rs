@@ -1,5 +1,5 @@
-//! R6, R16, R20 and C2: what leads nowhere, framing that is not counted, redirects that lose, policies
-//! without a rate.
+//! R6, R16, R20 and C2: filters that lead nowhere, framing that is not counted, redirects that lose packets,
+//! policies without a rate.
 
 use super::making::{at_word, finding};
 use crate::drive::Bench;
@@ -28,7 +28,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     found
 }
 
-/// Classes of HTB whose parent is not there: they stand under the root and cannot borrow.
+/// Classes of HTB whose parent does not exist: they are placed under the root and cannot borrow.
 fn orphans(reading: &Reading) -> Vec<Finding> {
     let given = reading.ops.iter().enumerate().filter_map(|(at, op)| match op {
         Op::Class(op) if op.parent != Handle::ROOT && op.parent.minor() != 0 => Some((at, op)),
@@ -77,8 +77,8 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
         .qdiscs
         .iter()
         .find(|qdisc| qdisc.dev == filter.dev && qdisc.handle == filter.parent.qdisc())?;
-    // HTB and HFSC look for it among their own classes (asked of Linux 6.1); prio and its like take its
-    // number for a band of their own, and R10 tells of that.
+    // HTB and HFSC look for it among their own classes (asked of Linux 6.1); prio and the like take its
+    // number for a band of their own, which R10 reports.
     let among_own = matches!(owner.kind, Kind::Htb | Kind::Hfsc);
     // HFSC lists itself as a class.
     let is_there = classid.minor() != 0
@@ -87,7 +87,7 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     if reading.arrives(filter) || !actions.is_empty() || is_there {
         return None;
     }
-    // That the class was refused is told already.
+    // The refusal of the class is reported already.
     if reading.lost.class(&filter.dev, classid) {
         return None;
     }
@@ -206,7 +206,7 @@ fn taken_instead(reading: &Reading, owner: &QdiscDump, classid: Handle) -> Optio
         QdiscParams::Hfsc(hfsc) => without_class_of_hfsc(reading, owner, hfsc.default),
         QdiscParams::Prio(prio) => Some(band(prio.bands, prio.priomap[0])),
         QdiscParams::Ets(ets) => Some(band(ets.bands.into(), ets.priomap[0])),
-        // multiq asks for the packet's transmit queue.
+        // multiq uses the packet's transmit queue.
         _ if owner.kind.classes() != ClassLayout::Made => None,
         _ => Some((Level::Error, format!("{} drops its packets", owner.kind.name()))),
     }
@@ -292,7 +292,7 @@ fn redirects(reading: &Reading) -> Vec<Finding> {
                     place,
                     format!("{what} is led to {to}, which has no policy"),
                     match reading.was_there(to) {
-                        // No command made it, so none says whether it is up.
+                        // No command made it, so it is unknown whether it is up.
                         true => format!(
                             "where {to} is up, it comes back as it was: the detour does nothing; where it \
                             is down, as a new ifb is, it is dropped"
@@ -313,7 +313,7 @@ enum Taken {
     Some,
 }
 
-/// A filter that compares nothing, where no other stands before or behind it, takes all that arrive.
+/// A filter without conditions, as the only one of its list, takes all arrivals.
 fn taken(reading: &Reading, filter: &FilterDump) -> Taken {
     let FilterEntry::Filter { params, .. } = &filter.entry else { return Taken::Some };
     let compares = match params {
@@ -366,7 +366,7 @@ fn doubled(reading: &Reading, dev: &str) -> Option<Finding> {
     ))
 }
 
-/// Overhead counted by a size table and by the cake that it stands on, or that stands below it.
+/// Overhead counted by a size table and by the cake above or below it.
 fn doubled_by_cake(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
     let QdiscParams::Cake(cake) = &qdisc.params else { return None };
     let counts = cake.overhead.is_some_and(|bytes| bytes != 0)
@@ -380,7 +380,7 @@ fn doubled_by_cake(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
     let step = reading.step_of(reading.maker_of_qdisc(owner)?)?;
     let frame = reading.frame(&qdisc.dev);
     let twice = Bench::new(reading).rate(&qdisc.dev, class, frame)?;
-    // Without the table, which `stab` and what is said up to the kind of the qdisc.
+    // Without the table: `stab` and all words up to the kind of the qdisc.
     let from = step.words.iter().position(|word| word.text == "stab")?;
     let to = from + step.words.get(from..)?.iter().position(|word| word.text == owner.kind.name())?;
     let kept = step.words.iter().enumerate().filter(|(at, _)| !(from..to).contains(at));

@@ -76,8 +76,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
     Ok(found)
 }
 
-/// EF's number in the place of the byte: `tos 0x2e` asks for code point 11 and ECT(0), which no sender
-/// writes.
+/// EF's number in the place of the byte: `tos 0x2e` matches code point 11 and ECT(0), which no sender writes.
 fn unshifted(context: &mut RuleContext<'_>, at: usize, mask: u8) -> Result<Option<Finding>, TooLarge> {
     let reading = context.reading;
     let dump = &reading.filters[at];
@@ -115,7 +114,7 @@ fn unshifted(context: &mut RuleContext<'_>, at: usize, mask: u8) -> Result<Optio
     }))
 }
 
-/// What a filter asks of the byte, and under which mask.
+/// The value that a filter compares the byte with, and its mask.
 fn tos_match(dump: &FilterDump) -> Option<(u8, u8)> {
     let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
     match (params, dump.protocol) {

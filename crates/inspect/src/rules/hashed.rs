@@ -19,8 +19,8 @@ const TRIED: [&str; 6] = [
     "arp 192.0.2.7 > 198.51.100.9",
 ];
 
-/// Qdiscs that drop what their own filters pass over. A packet that is lost shows it; where none is, nothing
-/// is said.
+/// Qdiscs that drop packets which their own filters do not match. A dropped packet shows it; where none is
+/// dropped, there is no finding.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let hashed = |qdisc: &&QdiscDump| matches!(qdisc.kind, Kind::Sfq | Kind::FqCodel | Kind::Sfb);

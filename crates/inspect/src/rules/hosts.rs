@@ -12,7 +12,7 @@ use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{self, Condition, Family, NetfilterTarget};
 use tidegate_policy::{CakeParams, QdiscParams};
 
-/// Cakes that are to tell hosts apart and cannot. The engine shows two hosts that leave with one address.
+/// Cakes that are to distinguish hosts and cannot. The engine shows two hosts that leave with one address.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let mut found = Vec::new();
@@ -43,7 +43,7 @@ fn one_host(reading: &Reading, qdisc: &QdiscDump, cake: &CakeParams, step: &Step
     };
     let Hidden { packets, address } = nat;
     let word = step.words.iter().find(|word| word.text == flows.name());
-    // What no one asked for by name is worth less of a word.
+    // A default that no option names deserves less of a finding.
     let level = if word.is_some() { Level::Warning } else { Level::Note };
     let usual = if word.is_some() { "" } else { ", its default" };
     let place = word.and_then(|word| word.place.clone()).or_else(|| step.place.clone());

@@ -1,4 +1,4 @@
-//! R23: classes that no packet comes to, though no filter that is told of elsewhere is to blame.
+//! R23: classes that no packet comes to, although no filter with another finding is the cause.
 
 use super::context::{RuleContext, classid};
 use crate::finding::{Finding, Level, Rule, Witness};
@@ -18,7 +18,7 @@ use tidegate_syntax::units::parse_classid;
 /// Classes that a sentence names at most.
 const MOST_CLASSES: usize = 12;
 
-/// Was a rule of netfilter refused, which may have led anywhere?
+/// Whether a rule of netfilter was refused, which may have led anywhere.
 pub(super) fn is_rule_lost(reading: &Reading) -> bool {
     let tools = ["nft", "iptables", "ip6tables", "iptables-restore", "ip6tables-restore"];
     reading
@@ -43,8 +43,8 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
         if !sorted || context.leaves_out(dev) || !is_reached() || named.has(reading, class) {
             continue;
         }
-        // A filter that was refused (a program of eBPF, say) may have led there, and a class that was may be
-        // above it.
+        // A filter that was refused (a program of eBPF, say) may have led there, and a class that was refused
+        // may be above it.
         if reading.lost.has(&Thing::Filter(dev.to_owned())) || reading.lost.tree(dev) || is_rule_lost {
             continue;
         }
@@ -68,7 +68,7 @@ fn is_reached(context: &RuleContext<'_>, dev: &str, qdisc: Handle) -> bool {
     seen.classes.keys().any(|(place, _)| own(place)) || seen.direct.keys().any(|(place, _)| own(place))
 }
 
-/// May anything lead to a class, as far as names tell?
+/// Whether anything may lead to a class, as far as names show.
 pub(super) fn is_mentioned(reading: &Reading, class: &ClassDump) -> bool {
     let here = |dump: &&FilterDump| dump.dev == class.dev;
     let filters = reading.filters.iter().filter(here).any(|dump| match &dump.entry {
@@ -81,7 +81,7 @@ pub(super) fn is_mentioned(reading: &Reading, class: &ClassDump) -> bool {
     filters || by_rule(reading, class.classid) || qdisc.is_some_and(|qdisc| is_default(qdisc, class.classid))
 }
 
-/// What names classes, whether packets come by it or not: that is told where it stands.
+/// What names classes, whether packets come by it or not: that has its own finding.
 struct Named<'r> {
     /// By rules of netfilter.
     by_rule: BTreeSet<Handle>,
@@ -132,8 +132,7 @@ impl<'r> Named<'r> {
     }
 }
 
-/// Is a class what a qdisc gives to packets of which nothing is said? Any program may choose among
-/// priorities.
+/// Whether a class is a qdisc's default for packets without a match. Any program may choose among priorities.
 fn is_default(qdisc: &QdiscDump, class: Handle) -> bool {
     let band = |map: &[u8]| map.iter().any(|band| u16::from(*band) + 1 == class.minor());
     match &qdisc.params {
@@ -175,7 +174,7 @@ fn finding(reading: &Reading, dev: &str, qdisc: Handle, classes: &[&ClassDump]) 
         })?)
     };
     let owner = reading.qdiscs.iter().find(|one| one.dev == dev && one.handle == qdisc);
-    // A number that the kernel chose says nothing to the author of the policy.
+    // A number that the kernel chose means nothing to the author of the policy.
     let unnamed = owner.filter(|owner| reading.is_unnamed(owner));
     let name = |class: &ClassDump| match unnamed {
         Some(_) => format!(":{:x}", class.classid.minor()),

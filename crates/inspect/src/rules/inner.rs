@@ -28,8 +28,8 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
     Ok(found)
 }
 
-/// Filters that lead to a class with classes below it, where no filter hangs on that leads on: HTB and HFSC
-/// go on as if it had not matched (asked of Linux 6.1).
+/// Filters that lead to a class with classes below it, where no filter there leads further: HTB and HFSC
+/// continue as if it had not matched (asked of Linux 6.1).
 pub(super) fn by_filter(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let reading = context.reading;
     let mut found = Vec::new();

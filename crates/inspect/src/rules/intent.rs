@@ -76,15 +76,15 @@ struct Misplaced {
     packet: Packet,
     class: Handle,
     plain: Handle,
-    /// What led it there asks for its whole code point.
+    /// Its condition is the whole code point.
     is_exact: bool,
 }
 
-/// Something that asks for the DS field, with what it has counted.
+/// A condition on the DS field, with its count.
 struct Counter {
     place: Option<SourceLocation>,
     packets: u64,
-    /// It asks for all six bits of a code point.
+    /// It compares all six bits of a code point.
     is_exact: bool,
 }
 
@@ -101,8 +101,8 @@ enum Landed {
     Wrong(Option<SourceLocation>, Box<Misplaced>),
 }
 
-/// Where today's senders land, asked of the engine. What several devices do alike is one finding, and so is
-/// an order that serves every mark on the wrong side of the packets without one.
+/// Where the packets of today's senders land, by the engine. What several devices do alike is one finding,
+/// and so is an order that puts every mark on the wrong side of unmarked packets.
 pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let devices: Vec<String> = context
         .reading
@@ -227,12 +227,12 @@ fn parting(one: &ProbeResult, other: &ProbeResult) -> Option<(Handle, Handle)> {
     one.classes.iter().zip(&other.classes).find(|(a, b)| a != b).map(|(a, b)| (*a, *b))
 }
 
-/// What everything that asks for the DS field has counted.
+/// The counts of all conditions on the DS field.
 fn counters(context: &mut RuleContext<'_>, device: &str) -> Vec<Counter> {
     let mut counted = Vec::new();
     let mut list: Option<(Handle, Vec<FilterDump>)> = None;
     for (at, dump) in context.reading.filters.iter().enumerate().filter(|(_, dump)| dump.dev == device) {
-        // The filters of one parent stand together.
+        // The filters of one parent are consecutive.
         if list.as_ref().is_none_or(|(parent, _)| *parent != dump.parent) {
             list = Some((dump.parent, context.list(dump)));
         }
@@ -293,7 +293,7 @@ fn finding(
     let side = if first.sender.hurried { "behind" } else { "before" };
     let better = if first.sender.hurried { "before" } else { "behind" };
     let remedy = if place.is_none() {
-        // Nothing asked: it is the map of priorities.
+        // No condition: it is the map of priorities.
         format!(
             "the priomap leads them there: a filter by their DSCP leads them to a class served {better} {}",
             first.plain

@@ -28,7 +28,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
         .collect();
     let mut found = Vec::new();
     for (place, filters) in lists {
-        // What clsact asks of what leaves is asked of all of it, in no class.
+        // Filters of clsact's egress see all outgoing packets, before any class.
         if filters.is_empty() || place.1 == CLSACT_EGRESS || context.leaves_out(&place.0) {
             continue;
         }
@@ -103,7 +103,7 @@ fn on_unreached(
     if place.1.minor() == 0
         && !context.reading.qdiscs.iter().any(|qdisc| is_below(qdisc) && qdisc.parent != Handle::ROOT)
     {
-        // A device that nothing is led to at all: that is a matter of the device.
+        // A device without any redirect to it: that has its own finding.
         return Ok(None);
     }
     let lost = &context.reading.lost;
@@ -123,7 +123,7 @@ fn on_unreached(
     let root = place.1.qdisc();
     let shown = unasked(context, place, &coming, filters)?;
     let inner = place.1.minor() != 0;
-    // A filter that leads there and gets no packet is told of itself.
+    // A filter that leads there and gets no packet has its own finding.
     let leads = |dump: &FilterDump| dump.dev == place.0 && super::context::classid(dump) == Some(place.1);
     if inner && context.reading.filters.iter().any(leads) {
         return Ok(None);
@@ -185,7 +185,7 @@ fn moved(context: &RuleContext<'_>, filters: &[usize], below: Handle) -> Fix {
     Fix { what: format!("hang them on the qdisc below: parent {below}"), edits }
 }
 
-/// A packet of those that come, and as one of the filters asks, which the engine does not ask.
+/// A packet that arrives and meets one filter's conditions, without running the engine.
 fn unasked(
     context: &mut RuleContext<'_>,
     place: &Place,

@@ -15,7 +15,7 @@ pub(super) fn finding(
     Finding { rule, level, place, what, because, witness: Some(Witness::Number(witness)), fix: None }
 }
 
-/// Where the value of a keyword stands; else the command.
+/// The place of a keyword's value; else of the command.
 pub(super) fn at_word(step: &Step, keyword: &str) -> Option<SourceLocation> {
     step.after(keyword).and_then(|word| word.place.clone()).or_else(|| step.place.clone())
 }
@@ -28,7 +28,7 @@ pub(super) fn edit(step: &Step, keyword: &str, value: &str, what: &str) -> Optio
     Some(Fix { what: or_by_hand(word, format!("{what}: {keyword} {value}")), edits })
 }
 
-/// A fix that says more at the end of a command.
+/// A fix that adds words at the end of a command.
 pub(super) fn addition(step: &Step, words: &str, what: &str) -> Option<Fix> {
     let last = step.words.last()?;
     let place = last.place.clone().filter(|_| last.literal);

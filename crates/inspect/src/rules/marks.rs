@@ -84,8 +84,8 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             continue;
         }
         if is_set && !other_family && !early {
-            // Some rule does. Where that comes to nothing it is told of the rule, but where it comes past
-            // this list, here.
+            // Some rule does. Where that has no effect the rule has a finding, but where it passes this list,
+            // it is reported here.
             found.extend(sorted_before(context, at, *handle, step)?);
             found.extend(set_on_others(context, at, *handle, (step, &coming))?);
             continue;
@@ -236,7 +236,7 @@ fn may_mark(target: &NetfilterTarget) -> bool {
     matches!(target, NetfilterTarget::Mark { .. } | NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }))
 }
 
-/// A filter for a mark whose packets all have a class by their priority: a qdisc asks no filter then.
+/// A filter for a mark whose packets all have a class by their priority: a qdisc then evaluates no filter.
 fn sorted_before(
     context: &mut RuleContext<'_>,
     at: usize,
@@ -287,7 +287,7 @@ fn sorted_before(
     }))
 }
 
-/// Marks that packets carry into a tree where no one asks for them, though a class there gets none.
+/// Marks that packets carry into a tree where no filter matches them, though a class there gets no packets.
 fn never_read(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let reading = context.reading;
     let mut found = Vec::new();

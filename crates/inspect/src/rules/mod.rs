@@ -46,7 +46,7 @@ pub use units::assumed_speeds;
 use crate::reading::{Reading, SourceLocation};
 use std::collections::BTreeMap;
 
-/// Findings of one rule that are told; whoever fixes these finds the next.
+/// The most findings of one rule; after fixing these, the next are shown.
 const MAX_FINDINGS: usize = 200;
 
 /// Everything found wrong, in the order of the files; within a line the worst first.
@@ -70,7 +70,7 @@ pub fn check(reading: &mut Reading) -> Vec<Finding> {
         tables::check,
         void::check,
     ];
-    // The others say less of classes that no packet comes to, which it finds out.
+    // The other rules say less about classes that no packet comes to, which this one finds.
     let by_packets = classified::check(reading);
     let mut found: Vec<Finding> = families.iter().flat_map(|family| family(reading)).collect();
     found.iter_mut().for_each(|finding| if_unreached(finding, &by_packets));
@@ -82,8 +82,8 @@ pub fn check(reading: &mut Reading) -> Vec<Finding> {
     found
 }
 
-/// What a filter leads to no class does not go anywhere by it, where another finding says that no packet
-/// reaches it.
+/// A filter's target is not reached through it, where another finding reports that no packet reaches the
+/// filter.
 fn if_unreached(finding: &mut Finding, others: &[Finding]) {
     let here = |other: &&Finding| other.place.is_some() && lines(other) == lines(finding);
     let dead = |other: &Finding| other.rule == Rule::Unreachable && other.what.starts_with(UNREACHED);
@@ -92,7 +92,7 @@ fn if_unreached(finding: &mut Finding, others: &[Finding]) {
     }
 }
 
-/// The line that a finding stands in.
+/// The lines of a finding.
 fn lines(finding: &Finding) -> Option<(usize, usize)> {
     finding.place.as_ref().map(|place| (place.file, place.line))
 }
@@ -114,14 +114,13 @@ fn name_classes(reading: &Reading, finding: &mut Finding) {
     }
 }
 
-/// What a loop or a function does many times over is told once for its line, and a rule's findings up to a
-/// bound.
+/// Reports what a loop or a function does many times once for its line, and a rule's findings up to a bound.
 fn deduplicate(found: Vec<Finding>) -> Vec<Finding> {
     let mut kept: Vec<(Finding, usize, bool)> = Vec::new();
     let mut known: BTreeMap<(Rule, Level, Option<SourceLocation>, Option<String>), usize> = BTreeMap::new();
     let mut of_rule: BTreeMap<Rule, usize> = BTreeMap::new();
     for finding in found {
-        // Without a place it is the words that tell whether it is the same.
+        // Without a place the words decide whether it is the same.
         let words = finding.place.is_none().then(|| finding.what.clone());
         let key = (finding.rule, finding.level, finding.place.clone(), words);
         if let Some(at) = known.get(&key) {

@@ -130,7 +130,7 @@ fn bucket(
     ))
 }
 
-/// The rate that packets of a netem leave at, and the class by which they are led there.
+/// The rate at which packets of a netem leave, and the class that leads there.
 fn rate_of(reading: &Reading, qdisc: &QdiscDump, netem: &NetemParams) -> Option<(Handle, Rate)> {
     let root = reading.root(&qdisc.dev)?;
     let own = netem.rate.as_ref().map(|rate| Rate(rate.rate));
@@ -167,7 +167,7 @@ impl Netem<'_> {
         Nanos(u64::try_from(self.netem.latency_ns).unwrap_or(0))
     }
 
-    /// `limit 1000`, said or not.
+    /// `limit 1000`, given or by default.
     fn limit(&self) -> String {
         match self.step.after("limit") {
             Some(word) => format!("limit {} of netem", word.text),

@@ -176,7 +176,7 @@ fn overwritten(
 ) -> Result<Option<Finding>, TooLarge> {
     let Some(step) = context.step_of_rule(key) else { return Ok(None) };
     let writes = |target: &NetfilterTarget| match target {
-        // The same mark once more is no other.
+        // Setting the same mark again is no change.
         NetfilterTarget::Mark { value: same, mask: all } if (*same & *all, *all) == (value & mask, mask) => {
             None
         }
@@ -232,8 +232,7 @@ struct Later {
     broader: bool,
 }
 
-/// The rules behind one that write something else on its packets; `writes` says which do, and whether they
-/// restore.
+/// The rules behind one that overwrite its marks; `writes` gives which do, and whether they restore.
 fn later(
     context: &mut RuleContext<'_>,
     (key, seen): (&RuleKey, &RuleSeen),

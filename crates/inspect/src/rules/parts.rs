@@ -1,5 +1,5 @@
-//! C4: a policy that is too large, or does what is not followed, is looked into device by device; what was
-//! left out is said.
+//! C4: a policy that is too large, or does something that is not followed, is checked device by device; what
+//! was left out is reported.
 
 use super::context::{Checks, RuleContext, not_decided};
 use crate::finding::Finding;

@@ -204,7 +204,7 @@ pub(super) fn joined(first: Fix, second: Fix) -> Fix {
     Fix { what: format!("{}; {}", first.what, second.what), edits }
 }
 
-/// Full packets, some of them with the ports and addresses that a filter's command asks for.
+/// Full packets, some of them with the ports and addresses that a filter's command matches.
 fn full_packets(step: &Step) -> impl Iterator<Item = Packet> {
     let port = |keywords: [&str; 2]| {
         keywords.iter().find_map(|keyword| step.after(keyword)?.text.parse::<u16>().ok())

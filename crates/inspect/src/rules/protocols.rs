@@ -1,4 +1,4 @@
-//! R7: matches that read another protocol's header than the filter is asked about.
+//! R7: matches that read another protocol's header than the filter's.
 
 use super::context::{RuleContext, witness};
 use crate::bytes::key_words;
@@ -61,7 +61,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             None => ports.extend(ports_of_anything(step, &matches)),
         }
     }
-    // A policy that does so does so throughout: the first stands for all.
+    // A policy that does so usually does so throughout: the first finding represents all.
     let more = ports.len().saturating_sub(1);
     if let Some(mut first) = ports.into_iter().next() {
         if more > 0 {
@@ -72,19 +72,19 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
     Ok(found)
 }
 
-/// Are no bits compared at all? `match ip protocol 0 0x00` stands for every packet, of whatever protocol.
+/// Whether no bits are compared at all. `match ip protocol 0 0x00` matches every packet, of any protocol.
 fn reads_nothing(entry: &FilterEntry) -> bool {
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = entry else { return false };
     u32.keys.iter().all(|key| key.mask == 0)
 }
 
-/// `match tcp dst 25` in a preference's root table: no filter before it has told where the header behind IP's
-/// begins, and so it is the first bytes of the packet that are compared.
+/// `match tcp dst 25` in a preference's root table: no filter before it has set where the header behind IP's
+/// begins, so the first bytes of the packet are compared.
 fn nowhere_next(context: &RuleContext<'_>, at: usize, step: &Step) -> Option<Finding> {
     let dump = &context.reading.filters[at];
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return None };
     let key = u32.keys.iter().find(|key| key.offset_mask != 0 && key.mask != 0)?;
-    // Nothing can link to a root table; what a link to another one tells holds there.
+    // Nothing can link to a root table; a link to another one sets the offset there.
     if u32.table >> 20 < FIRST_ROOT || !is_root(context, dump, u32.table >> 20) {
         return None;
     }
@@ -120,7 +120,7 @@ fn nowhere_next(context: &RuleContext<'_>, at: usize, step: &Step) -> Option<Fin
     })
 }
 
-/// Is a table one that a preference has by itself? Others are made with a divisor.
+/// Whether a table is a preference's own. Others are made with a divisor.
 fn is_root(context: &RuleContext<'_>, filter: &FilterDump, number: u32) -> bool {
     let links = |dump: &FilterDump| match &dump.entry {
         FilterEntry::Filter { params: FilterParams::U32(u32), .. } => u32.link == Some(number),
@@ -147,7 +147,7 @@ fn family(written: &WrittenMatch<'_>) -> Option<u16> {
     FAMILIES.iter().find(|(name, _)| written.family.text == *name).map(|(_, ethertype)| *ethertype)
 }
 
-/// A match of one family under a filter of another: it reads what stands there.
+/// A match of one family under a filter of another: it reads that protocol's bytes.
 fn of_another(
     context: &mut RuleContext<'_>,
     at: usize,
@@ -288,7 +288,7 @@ fn first_byte(keys: &[U32Key]) -> i32 {
     keys.first().map_or(0, |key| key.offset + key.mask.leading_zeros() as i32 / 8)
 }
 
-/// What stands where a key reads, in a packet of the filter's protocol.
+/// The field that a key reads in a packet of the filter's protocol.
 fn names(protocol: u16, key: &U32Key) -> &'static str {
     let byte = key.offset + key.mask.leading_zeros() as i32 / 8;
     match (protocol, byte) {

@@ -86,7 +86,7 @@ fn turns(reading: &Reading) -> Turns<'_> {
     turns
 }
 
-/// What is measured of turns: classes that say the same in the same place are measured once.
+/// Measurements of turns: classes with the same parameters in the same place are measured once.
 struct Measured<'r> {
     bench: Bench<'r>,
     known: BTreeMap<String, Option<[Stretch; 2]>>,

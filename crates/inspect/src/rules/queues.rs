@@ -53,7 +53,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
             Some((wait, if_idle(length, finding)))
         })
         .collect();
-    // What one line does many times is told once: by the longest wait.
+    // A line that does the same many times has one finding: the one with the longest delay.
     long.sort_by_key(|(wait, _)| std::cmp::Reverse(*wait));
     let long: Vec<Finding> = long.into_iter().map(|(_, finding)| finding).collect();
     let matches = |dev: &str| {
@@ -64,7 +64,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         };
         places.any(|place| worse(place.line))
     };
-    // Where a queue is far too long already, that is what there is to say.
+    // Where a queue is far too long already, that is the finding.
     let quiet = reading.shaped().into_iter().filter(|dev| !matches(dev) && !reading.lost.tree(dev));
     let quiet: Vec<&str> = quiet.collect();
     found.extend(quiet.into_iter().filter_map(|dev| no_aqm(reading, dev, &lengths, bench.delays(dev))));
@@ -161,8 +161,7 @@ fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
         because,
         format!("of {OFFERED} frames of {frame} bytes none was taken"),
     );
-    // A remedy is what lets such frames through on the engine, with every word that stands in their way said
-    // otherwise.
+    // A remedy lets such frames through on the engine, with every parameter changed that prevents it.
     let enough = frame.max(1540).to_string();
     let keywords: Vec<&str> = short.iter().filter_map(|(word, ..)| *word).collect();
     let mut words: Vec<String> = step.words.iter().map(|word| word.text.clone()).collect();
@@ -180,8 +179,8 @@ fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
     Some(finding)
 }
 
-/// The class by whose number packets are led to a qdisc; [`Handle::NONE`]: to the root all come. `None`: they
-/// cannot be.
+/// The class by whose number packets are sent to a qdisc; [`Handle::NONE`]: all come to the root. `None`:
+/// they cannot be.
 pub(super) fn led_to(reading: &Reading, qdisc: &QdiscDump) -> Option<Handle> {
     match qdisc.parent {
         Handle::ROOT => Some(Handle::NONE),
@@ -198,18 +197,18 @@ struct Length<'r> {
     /// Where a queue in its place would hang.
     parent: Handle,
     kind: Kind,
-    /// What was said of its limit, with its keyword; `None`: nothing.
+    /// The limit that was given, with its keyword; `None`: none.
     limit: Option<[&'r Word; 2]>,
     /// The kernel numbered the qdisc that a queue in its place would hang on.
     unnamed: bool,
     step: &'r Step,
-    /// What it gets while the others are busy, where a parameter says so.
+    /// The rate while the others are busy, where a parameter gives it.
     rate: Option<Rate>,
     ceil: Rate,
     /// The queue's own classes share out, so that packets wait for those of their own flow only.
     fair: bool,
     others: Vec<Handle>,
-    /// What it may send, in full: HFSC's curves and whom they share with, else rate and ceil.
+    /// What it may send, in full: HFSC's curves and its siblings, else rate and ceil.
     curves: String,
     frame: u32,
     /// Packets that can come to it at once, where policers before it let no more through than it gets.
@@ -250,11 +249,11 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             None => reading.maker_of_class(&class.dev, class.classid),
         };
         let Some(step) = maker.and_then(|op| reading.step_of(op)) else { continue };
-        // That its queue was refused is told already.
+        // The refusal of its queue is reported already.
         if child.is_none() && reading.lost.has(&Thing::Hung(class.dev.clone(), class.classid)) {
             continue;
         }
-        // Packets can be led by number to the classes of a device's root only.
+        // Packets can be sent by number only to the classes of a device's root.
         if reading.root(&class.dev).is_none_or(|root| root.handle != class.classid.qdisc()) {
             continue;
         }
@@ -287,7 +286,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
     }
     for qdisc in &reading.qdiscs {
         let QdiscParams::Tbf(tbf) = &qdisc.params else { continue };
-        // Packets can be led by number to the classes of a device's root only.
+        // Packets can be sent by number only to the classes of a device's root.
         let class = match qdisc.parent {
             Handle::ROOT => Handle::NONE,
             class if reading.root(&qdisc.dev).is_some_and(|root| root.handle == class.qdisc()) => class,
@@ -336,8 +335,8 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
     lengths
 }
 
-/// Packets of the longest frame that policers let come to a class at once, where they let no more through in
-/// the long run than it is sure of: its queue never holds more.
+/// Packets of the longest frame that policers let into a class at once, where their rate is not above the
+/// class's guaranteed rate: its queue never holds more.
 fn bounded(reading: &Reading, class: &ClassDump, rate: Option<Rate>) -> Option<usize> {
     let policed = reading.policed.get(&(class.dev.clone(), class.classid))?;
     let frames = policed.burst / u64::from(longest_of(reading, class).max(1));
@@ -524,7 +523,7 @@ fn long(
 /// A limit that holds a fifth of a second; where that is a handful of packets, a queue that keeps itself
 /// short.
 fn shorter(length: &Length<'_>, busy: Filled) -> Fix {
-    // By what was measured, as the finding says it.
+    // By the measurement that the finding reports.
     let fits = u64::from(busy.packets) * Nanos::millis(200).0 / busy.wait.0.max(1);
     let in_packets =
         length.limit.is_some() && length.kind != Kind::Bfifo && length.step.after("limit").is_some();
@@ -538,7 +537,7 @@ fn shorter(length: &Length<'_>, busy: Filled) -> Fix {
 fn by_hand(length: &Length<'_>) -> Fix {
     // CoDel's target must not be less than a frame takes (RFC 8289, 4.4).
     let frame_ms = (u64::from(length.frame) * 1500).div_ceil(length.ceil.0.max(1));
-    // Where fq_codel stands already, it keeps what it is not told otherwise.
+    // An existing fq_codel keeps parameters that are not given.
     let target = match frame_ms {
         6.. => format!(" target {frame_ms}ms interval {}ms", frame_ms + 95),
         _ if length.kind == Kind::FqCodel => " target 5ms interval 100ms".to_owned(),
@@ -593,8 +592,8 @@ fn short(length: &Length<'_>) -> Option<Finding> {
 /// Segments that a TCP connection may begin with (RFC 6928).
 pub(super) const FIRST_WINDOW: u32 = 10;
 
-/// Does a queue of this kind hold what comes until it is full? hhf tells large flows from small, and drops
-/// nothing before.
+/// Whether a queue of this kind takes arrivals until it is full. hhf separates large flows from small, and
+/// drops nothing before.
 pub(super) fn until_full(kind: Kind) -> bool {
     kind.waits() == Waits::UntilFull || kind == Kind::Hhf
 }
@@ -660,7 +659,7 @@ fn memory(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
     Some(finding(Rule::Limit, level, at_word(step, keyword), what, because, witness))
 }
 
-/// CoDel told to keep its queue shorter than one frame takes, at the fastest that its class may be.
+/// CoDel with a target below the time of one frame, at the highest rate of its class.
 fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
     let qdisc = match reading.class(length.dev, length.class) {
         Some(class) => reading.child(class)?,
@@ -747,7 +746,7 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>], delays: bool) ->
         waits.insert(length.class, (!length.fair, filled.wait));
         root = root.or(Some(length.step));
     }
-    // Rather one in which all wait for each other than one that tells flows apart.
+    // Better one in which all wait for each other than one that separates flows.
     let long = waits.iter().filter(|(class, (_, wait))| {
         // A transfer's data does not wait with acknowledgements.
         let comes = |class: &ClassDump| {

@@ -45,13 +45,13 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
     let steady = |curve: Option<ServiceCurve>| curve.map_or(0, |curve| u64::from(curve.m2));
     let mut found: Vec<Finding> = Vec::new();
-    // Leaves that are told of, each with what would leave it once that is fixed.
+    // Leaves with a finding, each with what would leave it once that is fixed.
     let mut known_classes: Vec<(&str, Handle, u64)> = Vec::new();
     let limited = reading.classes.iter().filter_map(|class| match &class.params {
         ClassParams::Hfsc(hfsc) => Some((class, Rate(steady(hfsc.ul)))).filter(|(_, limit)| limit.0 > 0),
         _ => None,
     });
-    // Those below first: what is told of one is not told of those above it again.
+    // Lower classes first: a finding of one is not repeated for those above.
     let mut limited: Vec<(usize, &ClassDump, Rate)> =
         limited.map(|(class, limit)| (reading.hfsc_leaves(class).len(), class, limit)).collect();
     limited.sort_by_key(|(leaves, ..)| *leaves);
@@ -197,7 +197,7 @@ fn limited(curve: ServiceCurve, time: Nanos) -> u64 {
     bytes(curve.m1, first) + bytes(curve.m2, Nanos(time.0 - first.0))
 }
 
-/// Where the steady rate of an upper limit stands: behind `ul rate`, or `ul … m2`.
+/// The place of the steady rate of an upper limit: behind `ul rate`, or `ul … m2`.
 fn upper_limit(step: &Step) -> Option<SourceLocation> {
     let from = step.words.iter().position(|word| word.text == "ul")?;
     let behind = step.words.get(from..)?;
@@ -312,7 +312,7 @@ fn priority(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Option<F
     Some(finding)
 }
 
-/// A class that is promised more than its parent may ever send, or told a ceil that it cannot reach.
+/// A class whose guaranteed rate exceeds what its parent may ever send, or with a ceil that it cannot reach.
 fn above_parent(
     reading: &Reading,
     bench: &mut Bench<'_>,
@@ -370,7 +370,7 @@ fn above_parent(
     })
 }
 
-/// A class right under the root that is told a ceil above its rate: there is no one to borrow from.
+/// A class right under the root with a ceil above its rate: there is no one to borrow from.
 fn no_parent(
     reading: &Reading,
     bench: &mut Bench<'_>,
@@ -382,7 +382,7 @@ fn no_parent(
     }
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     step.after("ceil")?;
-    // It names a parent that is not there: R6 tells of that.
+    // It names a parent that does not exist: R6 reports that.
     if step
         .after("parent")
         .and_then(|word| parse_classid(&word.text))
@@ -593,7 +593,7 @@ fn beyond<'a>(
     None
 }
 
-/// What a class sends that is kept full, with how that was seen: by itself, or by all leaves below it.
+/// The throughput of a class that is kept full, with how that was measured: alone, or by all leaves below it.
 fn kept_full(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump) -> Option<(Rate, String)> {
     if reading.is_leaf(class) {
         let sent = bench.rate(&class.dev, class.classid, reading.frame(&class.dev))?;

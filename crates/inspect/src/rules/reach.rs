@@ -46,7 +46,7 @@ pub(super) fn filters(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, Too
     Ok(found)
 }
 
-/// What is said where there are more than are looked into.
+/// The note where there are more than are checked.
 fn not_looked_into(dead: usize, what: &str) -> Option<Finding> {
     let more = dead.checked_sub(MOST_DEAD).filter(|more| *more > 0)?;
     Some(Finding {
@@ -193,7 +193,7 @@ fn in_common(
     Ok(())
 }
 
-/// A filter is asked earlier with a lower preference; one that no other filter of the list has.
+/// A filter is evaluated earlier with a lower preference; one that no other filter of the list has.
 fn move_before(context: &RuleContext<'_>, at: usize, step: &Step, first: u16) -> Option<Fix> {
     let reading = context.reading;
     let dump = &reading.filters[at];

@@ -1,5 +1,5 @@
-//! C1: commands that are refused. What is refused because something refused before is missing is told with
-//! that.
+//! C1: commands that are refused. A command that is refused because something refused before is missing is
+//! reported with that.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::lost::{Makers, exists_already, is_in_use, is_reported, is_unnamed};
@@ -48,8 +48,7 @@ fn refused(
         .rev()
         .find(|word| word.text.len() > 1 && reason.contains(&format!("\"{}\"", word.text)));
     let unnamed = is_unnamed(step);
-    // What tidegate itself lacks is no mistake of the policy.
-    // nft says the place before.
+    // A feature that tidegate lacks is no error of the policy. nft gives the place first.
     let own =
         reason.strip_prefix("tidegate: ").or(reason.split_once("Error: tidegate: ").map(|(_, own)| own));
     let not_built = own.filter(|_| !unnamed);
@@ -117,16 +116,16 @@ fn refused(
     })
 }
 
-/// What the kernel answered, where it is the kernel that refused what tc or ip asked of it. What they refuse
-/// themselves they name in quotes.
+/// The kernel's message, where the kernel refused what tc or ip requested. Their own refusals have the word
+/// in quotes.
 fn of_kernel<'r>(tool: &str, reason: &'r str) -> Option<&'r str> {
     let text = reason.strip_prefix("Error: ").filter(|text| !text.contains('"'));
     let answered = reason.strip_prefix("RTNETLINK answers: ");
     answered.or(text).filter(|_| ["tc", "ip"].contains(&tool))
 }
 
-/// Is it refused because the device has one transmit queue here? A card may have several; a device that the
-/// policy makes has what it says.
+/// Whether it is refused because the device has one transmit queue here. A card may have several; a device
+/// that the policy makes has the given number.
 fn wants_queues(reading: &Reading, step: &Step, reason: &str) -> Option<String> {
     let dev = step.after("dev")?.text.as_str();
     let named = |name: &str| step.words.iter().any(|word| word.text == name);

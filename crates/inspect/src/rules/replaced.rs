@@ -54,8 +54,8 @@ fn classes(gateway: &mut Gateway, dev: &str) -> BTreeSet<Handle> {
     dumps.into_iter().map(|class| class.classid).collect()
 }
 
-/// What is said of a command after which classes are gone that commands of its own file made, and that no
-/// later command makes again.
+/// The finding about a command that removes classes which commands of its own file made, and which no later
+/// command makes again.
 fn removed(
     reading: &Reading,
     at: usize,

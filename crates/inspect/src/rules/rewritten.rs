@@ -66,8 +66,7 @@ impl std::fmt::Display for Net {
     }
 }
 
-/// The addresses of one end that a filter asks for, which are a network's; `None`: it does not ask, or for
-/// others.
+/// The network that a filter matches at one end; `None`: it does not match addresses, or others.
 fn matched_net(dump: &FilterDump, is_source: bool) -> Option<Net> {
     let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
     let (offset, field) = if is_source { (12, FlowerField::SrcIp) } else { (16, FlowerField::DstIp) };
@@ -135,7 +134,7 @@ pub(super) fn addresses(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, T
     Ok(found)
 }
 
-/// The ways on which packets come that a filter asks for.
+/// The paths of packets that a filter matches.
 fn matched_paths(context: &RuleContext<'_>, at: usize) -> Parts {
     context.reached.walked.seen.filters.get(&at).map(|seen| seen.eligible.clone()).unwrap_or_default()
 }

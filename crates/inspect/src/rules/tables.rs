@@ -26,11 +26,11 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     found
 }
 
-/// A table emptied as a whole: a rule that stood there before is gone.
+/// A table flushed as a whole: a rule that existed before is gone.
 fn flushed(reading: &Reading, at: usize) -> Option<Finding> {
     let Op::Netfilter(NfOp { family, table, .. }) = &reading.ops[at] else { return None };
     let step = reading.step_of(at)?;
-    // A file for -restore says what the whole table is: that is its purpose.
+    // A file for -restore defines the whole table: that is its purpose.
     if step.tool.ends_with("-restore") || step.words.is_empty() {
         return None;
     }

@@ -81,7 +81,7 @@ fn tiny(
     }
     let measure = || bench.survivors(&qdisc.dev, class, frame, FIRST_WINDOW);
     let left = (*survived.entry(shape).or_insert_with(measure))?;
-    // Something else may let still fewer in; fq_codel makes room by dropping half of what waits.
+    // Another limit may let still fewer in; fq_codel makes room by dropping half of the backlog.
     if u64::from(left) < room && !is_cause(reading, qdisc, (step, keyword), (class, frame)) {
         return None;
     }
@@ -140,7 +140,7 @@ fn by_device(reading: &Reading, bench: &mut Bench<'_>, dev: &str) -> Option<Find
     bare.sort_by_key(|class| class.classid);
     let (op, class) = match root.kind {
         Kind::Pfifo | Kind::Bfifo => (reading.maker_of_qdisc(root)?, Handle::NONE),
-        // A bucket's own queue is as long as its limit says.
+        // A bucket's own queue is as long as its limit.
         Kind::Tbf => return None,
         _ => {
             let first = bare.first()?;
@@ -180,8 +180,8 @@ fn by_device(reading: &Reading, bench: &mut Bench<'_>, dev: &str) -> Option<Find
     Some(finding)
 }
 
-/// A limit under which no long packet is taken, or none at all. Where something else may stop them, it says
-/// nothing.
+/// A limit under which no long packet is taken, or none at all. Where something else may stop them, there is
+/// no finding.
 fn takes_nothing(
     bench: &mut Bench<'_>,
     qdisc: &QdiscDump,

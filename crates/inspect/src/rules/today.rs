@@ -52,7 +52,7 @@ fn rules(reading: &Reading) -> impl Iterator<Item = (&NfRule, &Step)> {
     })
 }
 
-/// Acknowledgements told by their length, which leaves out those with SACK blocks.
+/// Acknowledgements recognised by their length, which leaves out those with SACK blocks.
 fn long_acknowledgements(context: &mut RuleContext<'_>, device: &str) -> Option<Finding> {
     let reading = context.reading;
     let is_ack = |rule: &NfRule| {

@@ -10,8 +10,8 @@ use tidegate_policy::spec::{OptionSpec, ValueKind};
 use tidegate_policy::{Kind, Op};
 use tidegate_syntax::units;
 
-/// Figures in unexpected units. What one line says of several figures is one mistake, and so is a value that
-/// several lines have from the same place, or repeat.
+/// Figures in unexpected units. Several figures of one line are one error, and so is a value that several
+/// lines have from the same place, or repeat.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     // What was made to see whether it can be, and is gone again, does no harm.
     let lasting = reading.lasting();
@@ -123,11 +123,11 @@ fn of_speed<'r>(
 /// What was taken for something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Meant {
-    /// Bits, where bytes are said.
+    /// Bits, where bytes are written.
     Bits,
-    /// Thousands of bits, where bits are said.
+    /// Thousands of bits, where bits are written.
     Kilobits,
-    /// Milliseconds, where microseconds are said.
+    /// Milliseconds, where microseconds are written.
     Milliseconds,
 }
 
@@ -154,14 +154,14 @@ struct Unit<'r> {
     text: String,
     /// The words of the remedy.
     remedy: String,
-    /// The same mistake elsewhere.
+    /// Other places with the same error.
     joined: Vec<Unit<'r>>,
 }
 
 /// A value and all that is the same mistake, as one finding.
 fn unit_finding(reading: &Reading, unit: &Unit<'_>) -> Finding {
     let mut because = unit.meant.because().to_owned();
-    // Each value once, however often it stands there.
+    // Each value once, however often it occurs.
     let mut values: BTreeSet<&str> = BTreeSet::from([unit.value.text.as_str()]);
     let other: Vec<&Unit<'_>> =
         unit.joined.iter().filter(|other| values.insert(other.value.text.as_str())).collect();
@@ -169,7 +169,7 @@ fn unit_finding(reading: &Reading, unit: &Unit<'_>) -> Finding {
     if !different.is_empty() {
         because.push_str(&format!("; {}", different.join(", ")));
     }
-    // Of one value that several commands use, its place tells.
+    // A value that several commands use is identified by its place.
     let apart = unit
         .joined
         .iter()
@@ -266,8 +266,8 @@ fn in_micros<'r>(step: &'r Step, what: &str, value: &'r Word) -> Option<Unit<'r>
     })
 }
 
-/// Is the keyword followed by a time whose bare number is microseconds? The kind's table says so, except
-/// where a kind reads several words by itself.
+/// Whether the keyword takes a time whose bare number is microseconds. The kind's table has it, except where
+/// a kind reads several words itself.
 fn takes_time(step: &Step, keyword: &str) -> bool {
     match takes(step, keyword) {
         Some((_, ValueKind::Time | ValueKind::TimeOrPackets)) => true,
@@ -287,8 +287,7 @@ fn takes_rate(step: &Step, keyword: &str) -> bool {
     }
 }
 
-/// The kind that a command names, and what follows a keyword of it; a word inside a curve stands for the
-/// curve.
+/// The kind that a command names, and the value of a keyword of it; a word inside a curve means the curve.
 fn takes(step: &Step, keyword: &str) -> Option<(Kind, ValueKind)> {
     let kind = kind_of(step)?;
     let spec = kind.spec();

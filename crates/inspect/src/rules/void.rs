@@ -1,4 +1,4 @@
-//! R25: words that say nothing beside the others of their command.
+//! R25: options without effect beside the others of their command.
 
 use super::making::finding;
 use crate::finding::{Finding, Level, Rule};
@@ -6,7 +6,7 @@ use crate::reading::{Reading, Step, Word};
 use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::{CakeFlows, CakeParams, CakeTins, QdiscParams};
 
-/// CAKE's words for what a packet costs on the link, which only its own shaper asks.
+/// CAKE's options for the cost of a packet on the link, which only its own shaper uses.
 const FRAMING: [&str; 17] = [
     "overhead",
     "mpu",
@@ -73,7 +73,7 @@ fn replaced(step: &Step, among: &[&str], took: Option<&str>) -> Option<Finding> 
     let words: Vec<&Word> = options(step).iter().filter(|word| among.contains(&word.text.as_str())).collect();
     let last = words.last()?;
     let idle = words.iter().find(|word| word.text != last.text)?;
-    // What stands in the end must be what the last of them says.
+    // The final value must be that of the last of them.
     if took != Some(last.text.as_str()) {
         return None;
     }

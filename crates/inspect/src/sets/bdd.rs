@@ -1,17 +1,17 @@
 //! Sets and maps over strings of bits, as decision diagrams (Bryant, "Graph-Based Algorithms for Boolean
 //! Function Manipulation", 1986; with several terminals: Fujita, McGeer and Yang, 1997).
 //!
-//! A diagram asks bits in ascending order of their number; equal diagrams are one node, so that equality and
-//! emptiness are a look at a number. A [`Set`] ends in no or yes, a [`Map`] in numbers of its owner's. Nodes
-//! are never given back: a store is made for one question and thrown away. It holds a limited number of
-//! nodes; beyond, every operation answers [`TooLarge`] and nothing is guessed.
+//! A diagram tests bits in ascending order of their number; equal diagrams are one node, so that equality and
+//! emptiness are a look at a number. A [`Set`] ends in no or yes, a [`Map`] in its owner's numbers (Bryant
+//! 1986). Nodes are never freed: a store is made for one question and thrown away. It has a limited number of
+//! nodes; beyond, every operation returns [`TooLarge`] and nothing is guessed.
 
 use std::collections::BTreeMap;
 
 /// Nodes of a store at most: some 60 MB with its tables.
 const MOST_NODES: usize = 1 << 21;
-/// Steps of a store at most, in each of which a node is looked for: some seconds. A diagram may stay small
-/// while many questions about it are asked.
+/// The most steps of a store, in each of which a node is looked up: some seconds. A diagram may stay small
+/// while it is used often.
 const MOST_STEPS: u64 = 1 << 24;
 /// Entries of the computed table at first, and at most.
 const COMPUTED: (usize, usize) = (1 << 12, 1 << 19);
@@ -46,7 +46,7 @@ impl Set {
 }
 
 impl Map {
-    /// The same number for all.
+    /// The map with one number for all bit strings.
     pub(crate) const fn constant(number: u32) -> Map {
         Map(TERMINAL | number)
     }
@@ -72,7 +72,7 @@ struct Computed {
 #[derive(Debug)]
 pub(crate) struct Store {
     nodes: Vec<Node>,
-    /// Nodes by what they say: open addressing, at most half full; 0 = free, else the node's number plus one.
+    /// Nodes by their content: open addressing, at most half full; 0 = free, else the node's number plus one.
     unique: Vec<u32>,
     /// Results by question; a newer one takes an older one's place.
     computed: Vec<Computed>,
@@ -155,7 +155,7 @@ impl Store {
     }
 
     /// One of its bit strings: bits that do not matter are missing, and where both values would do, `prefer`
-    /// is asked.
+    /// decides.
     pub(crate) fn pick(&self, set: Set, prefer: impl Fn(u16) -> bool) -> Option<Vec<Literal>> {
         let (mut at, mut literals) = (set.0, Vec::new());
         while at < TERMINAL {
@@ -250,7 +250,7 @@ impl Store {
         Ok(result)
     }
 
-    /// What comes of a set and a map that are walked together: `end` says what stands where it knows.
+    /// The combination of a set and a map: `end` gives the result of two nodes where it is known.
     fn together(
         &mut self,
         walk: u32,
@@ -334,7 +334,7 @@ impl Store {
         if self.steps > self.most_steps { Err(TooLarge) } else { Ok(()) }
     }
 
-    /// The first bit that a diagram asks; behind all others for a terminal.
+    /// The first bit that a diagram tests; behind all others for a terminal.
     fn bit(&self, diagram: u32) -> u16 {
         if diagram >= TERMINAL { u16::MAX } else { self.nodes[diagram as usize].bit }
     }
@@ -350,7 +350,7 @@ impl Store {
         (diagram, diagram)
     }
 
-    /// The node that says this, made if it is not there.
+    /// The node with this content, made if it does not exist.
     fn node(&mut self, bit: u16, low: u32, high: u32) -> Result<u32, TooLarge> {
         if low == high {
             return Ok(low);

@@ -1,7 +1,7 @@
 //! What of a packet policies ask about, as numbered bits: the order in which diagrams ask them.
 //!
-//! What tells filters apart stands first (which protocol, which DSCP, whose address, which port), what
-//! constrains everyone alike last (lengths, what is known of the connection), so that sets share their ends.
+//! Fields that distinguish filters come first (protocol, DSCP, addresses, ports), fields that constrain all
+//! packets alike last (lengths, the state of the connection), so that sets share their ends.
 
 use crate::packet::Packet;
 use crate::sets::bdd::Literal;
@@ -67,7 +67,7 @@ impl Field {
         STARTS[self as usize]
     }
 
-    /// Its bits.
+    /// The field's width in bits.
     pub(crate) const fn width(self) -> u16 {
         WIDTHS[self as usize]
     }
@@ -156,7 +156,7 @@ pub(crate) enum ByteBit {
     Ds(u16),
 }
 
-/// Bit `bit` (the highest first) of the byte at `octet` from the network header.
+/// Bit `bit` (the highest first) of the byte at offset `byte` from the network header.
 pub(crate) fn byte_bit(layout: Layout, view: View, byte: i32, bit: u16) -> ByteBit {
     let within = |field: Field, raw: i32| ByteBit::Bit(field.bit((byte - raw) as u16 * 8 + bit));
     match (layout, byte) {
@@ -175,7 +175,7 @@ pub(crate) fn byte_bit(layout: Layout, view: View, byte: i32, bit: u16) -> ByteB
         (_, 8) => within(Field::Ttl, 8),
         (_, 9) => within(Field::Protocol, 9),
         (_, 10 | 11) => within(Field::Checksum, 10),
-        // An address of 4 bytes stands at the end of its field.
+        // An address of 4 bytes is at the end of its field.
         (_, 12..16) => within(view.source(), 0),
         (_, 16..20) => within(view.destination(), 4),
         (Layout::V4Options, _) => within(Field::Options, 20),

@@ -28,24 +28,24 @@ const PLAIN: [(Field, u16, u16, u128); 15] = [
     (Field::Transport, 16, 16, 443),
     (Field::Ds, 0, 8, 0),
 ];
-/// Who sends and who receives where no one asks: a host on a LAN and one of those kept for documents (RFC
-/// 1918, 5737, 3849).
+/// Sender and receiver by default: a host on a LAN and one of the addresses for documentation (RFC 1918,
+/// 5737, 3849).
 const V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 168, 1, 10), Ipv4Addr::new(198, 51, 100, 7)];
 const V6: [Ipv6Addr; 2] =
     [Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 10), Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 7)];
 
-/// The bits of a packet: those that the set asks for, and what plain packets have elsewhere.
+/// The bits of a packet: those that the set determines, and the defaults elsewhere.
 struct Choice {
     requested: BTreeMap<u16, bool>,
 }
 
 impl Space {
-    /// A packet of a set, as plain as may be; `None`: there is none, or none that can be described, because
-    /// the set asks for addresses of the link, which packets in words have not.
+    /// A packet of a set, as plain as possible; `None`: there is none, or none that can be described, because
+    /// the set needs link addresses, which packets in words do not have.
     pub(crate) fn packet(&mut self, set: Set) -> Result<Option<Packet>, TooLarge> {
         let mut set = set;
         for (field, from, width, value) in PLAIN {
-            // What stands where ports do is something else in ICMP.
+            // The bytes of ports have another meaning in ICMP.
             if field == Field::Transport && !self.has_ports(set)? {
                 continue;
             }
@@ -149,7 +149,7 @@ impl Choice {
         self.requested.range(field.bit(0)..field.bit(0) + field.width()).next().is_some()
     }
 
-    /// Does a packet have the link addresses that are asked for?
+    /// Whether a packet has the link addresses that are needed.
     fn is_of_link(&self, packet: &Packet) -> bool {
         let head = packet.head();
         (0..Field::Link.width()).all(|at| {
@@ -177,7 +177,7 @@ impl Choice {
         }
     }
 
-    /// The bytes that are asked for and have no name, where the packet that is described so far has others.
+    /// The bytes that are determined and have no name, where the packet described so far has others.
     fn unnamed(&self, packet: &Packet) -> Vec<(u8, u8)> {
         let layout = Layout::of(packet);
         let head = packet.head();
@@ -197,7 +197,7 @@ impl Choice {
     }
 }
 
-/// What a bit is where no one asks.
+/// The default of a bit.
 fn usual(bit: u16) -> bool {
     let (field, at) = Field::of(bit);
     let of = |value: u128, width: u16| value >> (width - 1 - at) & 1 == 1;

@@ -1,8 +1,7 @@
 //! All packets there are, and the sets of them that rules and filters ask for: exact, however many.
 //!
-//! A packet here is one that someone may send: an IPv4 header says version 4 and at least five words, and a
-//! packet is long enough for its headers and, where its protocol is none we know, for four bytes behind
-//! them.
+//! A packet here is one that a host may send: an IPv4 header has version 4 and at least five words, and a
+//! packet is long enough for its headers and, where its protocol is unknown, for four bytes behind them.
 
 use crate::sets::bdd::{Literal, Set, Store, TooLarge};
 use crate::sets::field::{ByteBit, Field, Layout, View, byte_bit};
@@ -21,14 +20,14 @@ const CONNECTED: (u64, u64) = (0, 2);
 const WITH_PORTS: [u8; 5] = [proto::TCP, proto::UDP, 33, 132, 136];
 /// Bytes of the least header behind the network header.
 const LEAST: [(u8, u64); 4] = [(proto::TCP, 20), (proto::UDP, 8), (proto::ICMP, 8), (proto::ICMPV6, 8)];
-/// The same of all other protocols.
+/// The least bytes behind the IP header for all other protocols.
 const LEAST_OTHER: u64 = 4;
 /// Bytes of an ARP packet: the least of what is neither IPv4 nor IPv6.
 const LEAST_STRANGE: u64 = 28;
 /// Bits of [`Field::Carried`] for each way of counting.
 const CARRIED_BITS: u16 = 8;
 
-/// What has become of the DS field: `(ds & keep) ^ flip`.
+/// How the DS field was rewritten: `(ds & keep) ^ flip`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rewrite {
     pub(crate) keep: u8,
@@ -45,14 +44,14 @@ impl Rewrite {
     }
 }
 
-/// The words of a policy that packets are told apart by.
+/// The values of a policy by which packets are distinguished.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vocabulary {
     /// Devices that packets come in by; the first is one that no one named.
     pub(crate) inputs: Vec<String>,
     /// Marks that a connection may have.
     pub(crate) connmarks: Vec<u32>,
-    /// For each way of counting what a connection carried, where intervals begin that someone asks for, 0
+    /// For each way of counting a connection's bytes or packets, the bounds that conditions compare with, 0
     /// first.
     pub(crate) counted: Vec<(CountMode, CountDirection, Vec<u64>)>,
 }
@@ -73,7 +72,7 @@ pub(crate) struct Space {
 pub(crate) struct U32Sets {
     /// It matches these.
     pub(crate) matched: Set,
-    /// It asks these for an byte they have not: the filters of its preference behind it are not asked.
+    /// It reads a byte that these do not have: the filters of its preference behind it are not evaluated.
     pub(crate) ended: Set,
 }
 
@@ -96,7 +95,7 @@ impl Space {
         Ok(space)
     }
 
-    /// All of them.
+    /// The set of all packets.
     pub(crate) fn all(&mut self) -> Result<Set, TooLarge> {
         let ip = self.store.or(self.v4, self.v6)?;
         self.store.or(ip, self.other)
@@ -120,7 +119,7 @@ impl Space {
 
     /// Where the present DS field has this value in the bits of a mask.
     pub(crate) fn ds(&mut self, value: u8, mask: u8, rewrite: Rewrite) -> Result<Set, TooLarge> {
-        // What is written there for all is as asked, or no one is.
+        // Bits that are the same for all packets match for all or for none.
         if (rewrite.flip ^ value) & mask & !rewrite.keep != 0 || value & !mask != 0 {
             return Ok(Set::NONE);
         }
@@ -129,7 +128,7 @@ impl Space {
         self.store.cube(&literals)
     }
 
-    /// The packets that a filter of this protocol is asked about.
+    /// The packets that a filter of this protocol is evaluated for.
     pub(crate) fn protocol(&mut self, protocol: u16) -> Result<Set, TooLarge> {
         match protocol {
             FilterOp::ALL => Ok(Set::ALL),
@@ -301,7 +300,7 @@ impl Space {
         self.store.and(set, first)
     }
 
-    /// Packets of this layout that a filter of a protocol is asked about.
+    /// Packets of this layout that a filter of a protocol is evaluated for.
     fn laid_out(&mut self, layout: Layout, protocol: u16, deep: bool) -> Result<Set, TooLarge> {
         let set = match layout {
             Layout::V4 | Layout::V4Options => self.is(Field::Ethertype, u128::from(ethertype::IPV4))?,
@@ -373,7 +372,7 @@ impl Space {
         self.between(Field::Length, end - header, u64::from(u16::MAX)).map(Some)
     }
 
-    /// Numbers that stand for words are numbers of words.
+    /// Numbers of values are below the number of values.
     fn known_words(&mut self) -> Result<Set, TooLarge> {
         let most = |words: usize| words.saturating_sub(1) as u64;
         let (inputs, connmarks) = (most(self.words.inputs.len()), most(self.words.connmarks.len()));
@@ -441,7 +440,7 @@ fn reaches(offset: i32) -> bool {
     (first..=(Head::NETWORK as i32 - 4)).contains(&offset) || offset == first - Head::HEADROOM
 }
 
-/// Adds what a key asks of packets of a layout; false: no packet is so.
+/// Adds a key's condition on packets of a layout; false: no packet meets it.
 fn take_in(
     literals: &mut BTreeMap<u16, bool>,
     layout: Layout,

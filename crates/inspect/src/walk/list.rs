@@ -1,5 +1,5 @@
-//! All packets at once through the filters of one qdisc or class: which each of them asks for, gets, and
-//! where they go.
+//! All packets at once through the filters of one qdisc or class: which each of them matches, gets, and where
+//! they go.
 
 use crate::sets::bdd::{Map, Set, TooLarge};
 use crate::sets::field::View;
@@ -10,12 +10,12 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
 use tidegate_policy::{Act, Control, FilterParams, FlowMode, FlowParams, U32Params};
 
-/// What becomes of a packet that a filter matched.
+/// What happens to a packet that a filter matched.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     /// It takes this class.
     Class(Handle),
-    /// It takes one of so many classes from this one on: a hash or a field says which.
+    /// It takes one of so many classes from this one on, by a hash or a field.
     Spread(Handle, u32),
     /// It is dropped.
     Drop,
@@ -41,13 +41,13 @@ pub(crate) struct List {
 /// What is known of a filter after packets were sent through its list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Met {
-    /// Packets that came to its list and are as it asks.
+    /// Packets that came to its list and meet its conditions.
     pub(crate) eligible: Set,
     /// Those that it got.
     pub(crate) matched: Set,
 }
 
-/// What became of the packets that were sent through a list.
+/// Where the packets went that were sent through a list.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
     pub(crate) filters: Vec<(usize, Met)>,
@@ -87,7 +87,7 @@ pub(crate) struct Before {
     pub(crate) set: Set,
     pub(crate) states: Map,
     pub(crate) view: View,
-    /// They came back from where actions had led them: actions are passed over.
+    /// They came back from where actions had redirected them: actions are skipped.
     pub(crate) passed_over: bool,
 }
 
@@ -96,11 +96,11 @@ pub(crate) struct Lists<'a> {
     pub(crate) space: &'a mut Space,
     pub(crate) states: &'a States,
     pub(crate) filters: &'a [FilterDump],
-    /// Sets by the bits of their marks under a mask, as far as they were asked for.
+    /// Sets by the bits of their marks under a mask, as far as they were needed.
     pub(crate) marked: BTreeMap<(Set, u32), BTreeMap<u32, Set>>,
 }
 
-/// What one filter says about the packets it matched.
+/// The verdicts of one filter for the packets it matched.
 enum FilterVerdicts {
     No,
     Goes(Verdict),
@@ -172,7 +172,7 @@ impl Lists<'_> {
         Ok(live)
     }
 
-    /// u32: one node after the other, until one decides or asks for what is not there.
+    /// u32: one node after the other, until one decides or reads beyond the packet.
     fn u32(&mut self, pref: &Pref, among: Before, live: Set, listed: &mut Listed) -> Result<Set, TooLarge> {
         let (mut live, mut passed_by) = (live, Set::NONE);
         for at in &pref.filters {
@@ -201,7 +201,7 @@ impl Lists<'_> {
         Ok(live)
     }
 
-    /// What of the packets before the list a u32 filter asks for, and those that end the search at it.
+    /// The packets before the list that a u32 filter matches, and those that end the search at it.
     fn u32_sets(&mut self, u32: &U32Params, protocol: u16, among: Before) -> Result<U32Sets, TooLarge> {
         let mut set = among.set;
         if let Some((value, mask)) = u32.mark {
@@ -270,7 +270,7 @@ impl Lists<'_> {
     }
 }
 
-/// The first number of a table that a preference has by itself.
+/// The first number of a table that is a preference's own.
 pub(crate) const FIRST_ROOT: u32 = 0x800;
 
 /// A filter's handle, parameters and actions; `None`: it is a heading.
@@ -310,8 +310,8 @@ fn filter_verdicts(
         let mut ends = true;
         for control in &controls {
             match control {
-                // Whoever asks all filters again with the same packet ends there again, until the kernel
-                // gives up. A policer may answer otherwise the second time.
+                // A packet that restarts classification ends here again, until the kernel gives up. A policer
+                // may decide otherwise the second time.
                 Control::Drop | Control::Reclassify => verdicts.push(Verdict::Drop),
                 Control::Stolen | Control::Trap | Control::Number(Control::QUEUED) => {
                     verdicts.push(Verdict::Drop)
@@ -364,7 +364,8 @@ fn spread(flow: &FlowParams) -> Verdict {
     }
 }
 
-/// The filters of each list, `(device, parent)`, by their numbers and in the order in which they are asked.
+/// The filters of each list, `(device, parent)`, by their numbers and in the order in which they are
+/// evaluated.
 pub(crate) fn lists(filters: &[FilterDump]) -> BTreeMap<(String, Handle), List> {
     let mut members: BTreeMap<(String, Handle), Vec<usize>> = BTreeMap::new();
     for (at, dump) in filters.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! All packets at once through netfilter's tables: which of them meet and match each rule, and what they
 //! carry afterwards.
 //!
-//! What rules write on a packet (marks, the DS field, a priority) is a [`State`]; a map tells the state of
+//! What rules write on a packet (marks, the DS field, a priority) is a [`State`]; a map gives the state of
 //! each packet. A rule's conditions on bytes are a set; its conditions on what was written are looked up in
 //! the map, within that set only.
 
@@ -22,7 +22,7 @@ use tidegate_policy::netfilter::{
 
 /// How deep chains may call one another.
 const DEEPEST_CHAIN: usize = 40;
-/// Rules asked in all, over all ways and chains.
+/// The most rules that are evaluated, over all paths and chains.
 const MOST_STEPS: usize = 200_000;
 
 /// `skb->priority`.
@@ -41,7 +41,7 @@ pub(crate) struct State {
     pub(crate) connmark: u32,
     pub(crate) ds: Rewrite,
     pub(crate) priority: Priority,
-    /// A rule said that no one shall look for its connection.
+    /// A rule has switched connection tracking off.
     pub(crate) untracked: bool,
 }
 
@@ -107,7 +107,7 @@ pub(crate) struct RuleKey {
 pub(crate) struct RuleSeen {
     /// Packets that came to its chain.
     pub(crate) entered: Parts,
-    /// Those of them that are as it asks, marks and connections aside.
+    /// Those of them that meet its conditions, marks and connections aside.
     pub(crate) eligible: Parts,
     /// Those of them that came to the rule.
     pub(crate) met: Parts,
@@ -117,7 +117,7 @@ pub(crate) struct RuleSeen {
     pub(crate) left: Parts,
 }
 
-/// The same of one way.
+/// What is known of a rule on one path.
 #[derive(Clone, Copy)]
 struct Met {
     eligible: Set,
@@ -134,7 +134,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) steps: usize,
 }
 
-/// Where rules are asked.
+/// Where rules are evaluated.
 #[derive(Clone, Copy)]
 struct HookPoint<'a> {
     table: &'a NetfilterTable,
@@ -217,7 +217,8 @@ impl Walk<'_> {
         Ok(inside)
     }
 
-    /// What a rule asks of the packets in its chain, and which of those that are still here it matches.
+    /// The packets in its chain that meet a rule's conditions, and which of those that are still here it
+    /// matches.
     fn met(
         &mut self,
         rule: &NetfilterRule,
@@ -263,7 +264,7 @@ impl Walk<'_> {
         }))
     }
 
-    /// Of which packets a condition holds, and of which it can be told at all.
+    /// For which packets a condition is true, and for which that is known at all.
     fn truth(
         &mut self,
         what: &Condition,
@@ -411,7 +412,7 @@ impl Walk<'_> {
 }
 
 impl Space {
-    /// A set by what became of the DS field.
+    /// A set by the rewriting of the DS field.
     pub(crate) fn by_rewrite(
         &mut self,
         states: &States,

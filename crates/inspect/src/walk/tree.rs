@@ -47,7 +47,7 @@ impl Parts {
 /// What is known of a filter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FilterSeen {
-    /// Packets that came to its list and are as it asks.
+    /// Packets that came to its list and meet its conditions.
     pub(crate) eligible: Parts,
     /// Those that it got.
     pub(crate) matched: Parts,
@@ -56,11 +56,11 @@ pub(crate) struct FilterSeen {
 /// How packets come to a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum By {
-    /// A filter, a priority or a map says so.
+    /// By a filter, a priority or a map.
     Word,
-    /// A hash says so: whose packets they are is chance.
+    /// By a hash: which packets these are is chance.
     Hash,
-    /// Nothing says anything else.
+    /// By default.
     Default,
 }
 
@@ -82,11 +82,11 @@ pub(crate) struct Seen {
     pub(crate) unclassified: BTreeMap<(Place, By), Parts>,
     /// Devices where what a filter or a hash makes of a packet is not known.
     pub(crate) guessed: BTreeSet<String>,
-    /// Packets that filters led to another device and that were not followed there yet.
+    /// Packets that filters redirected to another device and that were not followed there yet.
     pub(crate) led: Vec<Led>,
 }
 
-/// Packets that filters led from one device to another.
+/// Packets that filters redirected from one device to another.
 #[derive(Clone, Debug)]
 pub(crate) struct Led {
     pub(crate) from: String,
@@ -114,7 +114,7 @@ pub(crate) fn classes_of(reading: &Reading) -> Classes {
     classes
 }
 
-/// Where packets stand in a tree.
+/// The place of packets in a tree.
 #[derive(Clone, Copy)]
 struct Within<'a> {
     dev: &'a str,
@@ -214,7 +214,7 @@ impl Tree<'_> {
             } else if self.is_leaf(at.dev, class) {
                 self.leaf(at, class, By::Word, part)?;
             } else {
-                // HTB goes on from an inner class; to HFSC such a priority says nothing.
+                // HTB continues from an inner class; HFSC ignores such a priority.
                 let head = if htb && self.has(at.dev, class) { class } else { own };
                 let known = heads.entry(head).or_insert(Set::NONE);
                 *known = self.lists.space.store.or(*known, part)?;
@@ -238,7 +238,7 @@ impl Tree<'_> {
         self.default(at, undecided)
     }
 
-    /// Asks the filters of the root or of an inner class; what they say nothing about comes back, for the
+    /// Evaluates the filters of the root or of an inner class; unmatched packets are returned, for the
     /// default.
     fn below_head(
         &mut self,

@@ -17,8 +17,8 @@ use tidegate_policy::{Act, Kind};
 
 /// How often the marks that connections may have are looked for again.
 const MOST_ROUNDS: usize = 5;
-/// Marks that connections may have, and devices that packets may come in by: as many as their fields can tell
-/// apart.
+/// Marks that connections may have, and devices that packets may come in by: as many as their fields can
+/// hold.
 const MOST_CONNMARKS: usize = 1 << 10;
 const MOST_INPUTS: usize = 1 << 8;
 /// Ways of counting what a connection carried, and intervals of each.
@@ -305,7 +305,7 @@ impl Walked {
         tree.enter(device, set)
     }
 
-    /// To the devices that filters led packets to, and back from an ifb.
+    /// Continues on the devices that filters redirected packets to, and back from an ifb.
     fn follow(&mut self, reading: &Reading, view: View) -> Result<(), TooLarge> {
         let mut followed = 0;
         while let Some(led) = self.seen.led.pop() {
@@ -314,7 +314,7 @@ impl Walked {
                 return Err(TooLarge);
             }
             let Led { from, to, way, passing, out } = led;
-            // A device that is down drops what is led to it.
+            // A device that is down drops packets redirected to it.
             if !self.looks_into(&to) || reading.down.contains(&to) {
                 continue;
             }
@@ -359,9 +359,9 @@ impl Walked {
     }
 }
 
-/// Is it left undecided what comes to a device's classes? Where others stand on it, it carries their frames;
-/// where it has SFB among other qdiscs, Linux does not list its classes; and copies of what others carry
-/// (`mirred … mirror`) are not followed.
+/// Whether it is undecided what comes to a device's classes. Where others are stacked on it, it carries their
+/// frames; where it has SFB among other qdiscs, Linux does not list its classes; and copies (`mirred …
+/// mirror`) are not followed.
 pub(crate) fn undecided(reading: &Reading, device: &str) -> bool {
     let Some(id) = reading.gateway.device(device) else { return false };
     let carries = reading.gateway.devices().any(|upper| reading.gateway.beneath(upper) == Some(id));
@@ -482,7 +482,7 @@ fn names(reading: &Reading, named: impl Fn(&Condition) -> Option<String>) -> Vec
     names
 }
 
-/// The words of a policy that packets are told apart by.
+/// The values of a policy by which packets are distinguished.
 fn vocabulary(reading: &Reading) -> Result<Vocabulary, TooLarge> {
     let mut inputs = vec![String::new()];
     inputs.extend(reading.gateway.devices().map(|id| reading.gateway.name(id).to_owned()));

@@ -13,7 +13,7 @@ pub(crate) fn reading(devices: &[&str], text: &str) -> Reading {
     Reading::new(given(devices, text))
 }
 
-/// What is given to a [`Reading`] of these commands, each of which did what it says.
+/// The input of a [`Reading`] of these commands, all of which succeeded.
 pub(crate) fn given(devices: &[&str], text: &str) -> Given {
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let (mut steps, mut ops) = (Vec::new(), Vec::new());
@@ -64,7 +64,7 @@ pub(crate) fn given(devices: &[&str], text: &str) -> Given {
     }
 }
 
-/// Where a word stands in a line behind those before it.
+/// The columns of a word in a line, behind the words before it.
 fn column(line: &str, behind: usize, word: &str) -> Option<(usize, usize)> {
     let at = behind + line.get(behind..)?.find(word)?;
     Some((at, at + word.len()))
@@ -96,7 +96,7 @@ pub(crate) fn findings_of(text: &str, rules: &[Rule]) -> Vec<String> {
     check(&mut reading).iter().filter(|finding| rules.contains(&finding.rule)).map(line).collect()
 }
 
-/// Only one thing is said, and it contains all of this.
+/// There is one finding, and it contains all of this.
 pub(crate) fn check_finding(text: &str, rules: &[Rule], parts: &[&str]) {
     let found = findings_of(text, rules);
     assert_eq!(found.len(), 1, "{text}\n{found:#?}");
@@ -105,7 +105,7 @@ pub(crate) fn check_finding(text: &str, rules: &[Rule], parts: &[&str]) {
     }
 }
 
-/// Nothing is said.
+/// There is no finding.
 pub(crate) fn silent(text: &str, rules: &[Rule]) {
     assert_eq!(findings_of(text, rules), [""; 0], "{text}");
 }

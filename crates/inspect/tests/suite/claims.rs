@@ -1,10 +1,9 @@
-//! What findings say of policies that newcomers wrote, where what was said was once wrong: each with what
-//! Linux does.
+//! Findings about newcomers' policies that were once wrong: each with what Linux does.
 
 use crate::common::{check_finding, findings_of, silent};
 use tidegate_inspect::Rule;
 
-/// What a filter makes of a packet is not always known: others than it asks for are still found.
+/// The result of a filter is not always known: packets beside those that it matches are still found.
 #[test]
 fn past_all_classes_beside_filters_that_are_not_followed() {
     for filter in [
@@ -94,7 +93,7 @@ fn where_packets_go_that_are_led_to_no_class() {
     silent(&of(empty, "1:11"), &rules);
 }
 
-/// The witness of a packet that the machine itself sends says so.
+/// The witness of a packet that the machine itself sends names that.
 #[test]
 fn a_packet_of_the_machine_itself() {
     let text = "tc qdisc add dev eth0 root handle 1: htb\n\
@@ -156,7 +155,7 @@ fn a_mark_that_the_mask_of_its_filter_takes_away() {
     );
 }
 
-/// Where fq_codel stands, `replace` is a change, and keeps what it is not told.
+/// On an installed fq_codel `replace` is a change, and keeps the parameters that it does not give.
 #[test]
 fn a_remedy_names_what_it_changes() {
     let text = "tc qdisc add dev eth0 root handle 1: htb default 12\n\
@@ -185,8 +184,7 @@ fn a_limit_is_not_blamed_for_others() {
     check_finding(small, &[Rule::Limit], &["pfifo with limit 3 may drop packets of a single burst"]);
 }
 
-/// Of two policers of one preference each has its own line; a packet of the port that is asked for shows the
-/// loss.
+/// Two policers of one preference have lines of their own; a packet of the matched port shows the drop.
 #[test]
 fn policers_have_their_own_lines() {
     let police = "police rate 917kbit burst 1k conform-exceed drop/ok";
@@ -211,7 +209,7 @@ fn a_policer_of_two_mistakes_has_one_remedy() {
     check_finding(text, &[Rule::Burst], &["burst 50000; and: mtu 2048"]);
 }
 
-/// Which packets flower asks for is not followed: none is shown for one that gets none.
+/// flower's conditions are not followed: no packet is shown for a filter that gets none.
 #[test]
 fn a_filter_of_which_no_packet_is_shown() {
     let text = "tc qdisc add dev eth0 root handle 1: drr\n\
@@ -253,8 +251,8 @@ fn classes_that_rules_give_in_vain() {
     silent(&right, &[Rule::Marks, Rule::Nowhere]);
 }
 
-/// Linux 6.1 was asked: filled beside a busy 1:21, 1:22 carries 8.99 Mbit/s, and no packet of it waits above
-/// 136 ms; 1:21 gets 1 Mbit/s.
+/// Linux 6.1 was asked: filled beside a busy 1:21, 1:22 carries 8.99 Mbit/s, and no packet of it is queued
+/// for more than 136 ms; 1:21 gets 1 Mbit/s.
 #[test]
 fn hfsc_shares_by_weight_while_others_are_busy() {
     let text = "tc qdisc add dev eth0 root handle 1: hfsc default 22\n\
@@ -276,7 +274,7 @@ fn a_bucket_whose_queue_is_another() {
     assert!(!found.iter().any(|one| one.contains("tbf with limit")), "{found:?}");
 }
 
-/// Classes stand behind a netem that ends tc's listing.
+/// Classes behind a netem that ends tc's listing.
 #[test]
 fn classes_that_the_listing_leaves_out() {
     let text = "tc qdisc add dev eth0 root handle 1: prio\n\
@@ -296,7 +294,7 @@ fn a_parent_to_borrow_from() {
     check_finding(text, &[Rule::Rates], &["(classid 501:3)"]);
 }
 
-/// Linux 6.1 was asked: 4.00 Mbit/s leave the first, whose packets wait 100 ms in netem before they may.
+/// Linux 6.1 was asked: 4.00 Mbit/s leave the first, whose packets are delayed by netem for 100 ms first.
 #[test]
 fn a_rate_is_measured_once_the_delay_below_has_filled() {
     let tree = |netem: &str| {
@@ -327,7 +325,7 @@ fn a_rate_is_measured_once_the_delay_below_has_filled() {
     check_finding(above, &[Rule::Rates], &["with every leaf below it kept full, 4 Mbit/s leave"]);
 }
 
-/// Linux 6.1 was asked: 14 Mbit/s leave the first, whatever netem loses, and 27 the second.
+/// Linux 6.1 was asked: 14 Mbit/s leave the first, whatever netem drops, and 27 the second.
 #[test]
 fn classes_are_kept_full_whatever_is_lost() {
     let htb = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
@@ -380,7 +378,7 @@ fn a_peak_rate_whose_bucket_holds_no_full_frame() {
     let lines = findings_of(&of("1500"), &[Rule::Burst]);
     assert!(lines[0].ends_with("room for a frame at least: mtu 1540"), "{lines:?}");
     silent(&of("1540"), &[Rule::Burst]);
-    // Both words stand in the way: the remedy is both.
+    // Both parameters prevent it: the remedy is both.
     let both = of("1000").replace("burst 10k", "burst 1k");
     let lines = findings_of(&both, &[Rule::Burst]);
     assert!(lines[0].contains("mtu 1540") && lines[0].contains("burst 1540"), "{lines:?}");
@@ -457,8 +455,8 @@ fn the_number_of_a_policer_that_nobody_made() {
     );
 }
 
-/// A class whose own ceil holds it below its parent's exceeds nothing; what was not measured is not said to
-/// happen.
+/// A class whose own ceil limits it below its parent's exceeds nothing; a thing that was not measured is not
+/// claimed.
 #[test]
 fn a_rate_above_the_parents_counts_up_to_the_ceil() {
     let of = |class: &str| {
@@ -507,7 +505,7 @@ fn framing_that_cake_counts_once_more() {
     silent(&of("", "overhead 100"), &[Rule::Overhead]);
 }
 
-/// Linux 6.1 was asked: the source of what is forwarded is the device's before the filter sees it.
+/// Linux 6.1 was asked: the source of forwarded packets is the device's before the filter sees it.
 #[test]
 fn addresses_that_nat_hides_from_filters() {
     let tree = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
@@ -535,7 +533,7 @@ fn addresses_that_nat_hides_from_filters() {
         &of(&nat("-o eth0"), &source.replace("src 192.168.1.0/24", "dst 192.168.1.0/24")),
         &[Rule::Rewritten],
     );
-    // What a class gets by that rule's remedy it gets in truth: nothing is left to say.
+    // With that rule's remedy the class gets the rate: there is no finding left.
     let mended = of(
         &nat("-o eth0"),
         "iptables -t mangle -A POSTROUTING -o eth0 -s 192.168.1.0/24 -j CLASSIFY --set-class 1:10",
@@ -556,7 +554,7 @@ fn addresses_that_nat_hides_from_filters() {
     silent(&of(&nat("-o eth0"), &arrives.replace("192.168.1.5", "198.51.100.5")), &[Rule::Rewritten]);
 }
 
-/// A DSCP that is set behind the rule that asks for it.
+/// A DSCP that is set behind the rule that matches it.
 #[test]
 fn a_dscp_that_is_set_too_late() {
     let tree = "tc qdisc add dev eth0 root handle 1: htb default 30\n\

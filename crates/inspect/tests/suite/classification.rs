@@ -1,5 +1,4 @@
-//! What the checker says about which packets go where: policies with one mistake each, and what is found of
-//! it.
+//! Findings about which packets go where: policies with one error each.
 
 use crate::common;
 
@@ -65,7 +64,7 @@ line 8, warning R1: no packet reaches this filter: line 6 before it takes all it
 
 #[test]
 fn a_filter_behind_several_that_together_take_all() {
-    // Neither of the first two takes all that the third asks for.
+    // Neither of the first two takes all that the third matches.
     let text = "\
 tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip src 10.0.0.0/25 flowid 1:10
 tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip src 10.0.0.128/25 flowid 1:20
@@ -284,7 +283,7 @@ line 6, warning R1: no packet comes to 1:1, where 2 filters hang
     7 (30, 33): \"1:\"
 "
     );
-    // With a filter that leads there they are asked.
+    // With a filter that leads there they are evaluated.
     let led =
         format!("{text}\ntc filter add dev eth0 parent 1: protocol ip pref 1 u32 match u32 0 0 flowid 1:1");
     assert_eq!(in_bands(&led, Rule::Unreachable), "");
@@ -643,7 +642,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip tos 0x08 0x1c f
         "line 0, note C4: which packets go where on eth0 was not decided\n  \
          the filter of line 10 does skbedit, which is not followed; what comes to eth1 was\n"
     );
-    // What is rewritten on arrival may be anything everywhere; words and engine are asked all the same.
+    // A field rewritten on arrival may have any value anywhere; sets and engine are compared all the same.
     let arriving = "tc qdisc add dev eth1 ingress\n\
                     tc filter add dev eth1 parent ffff: protocol ip pref 9 matchall action skbedit mark 7";
     assert_eq!(ids(arriving), "line 0, note C4\nline 9, warning R2\n");
@@ -657,7 +656,7 @@ fn classes_without_packets() {
     let by_mark = "tc filter add dev eth0 parent 1: protocol ip pref 1 handle 1 fw flowid 1:10\n";
     assert_eq!(heads("", Rule::Idle), "line 3, note R23: no packet comes to 1:10, 1:30 on eth0\n");
     assert_eq!(heads(by_mark, Rule::Idle), "line 5, note R23: no packet comes to 1:30 on eth0\n");
-    // The default is reached no more, which is told of no class that something names.
+    // The default is reached no more, which is not reported of a class that something names.
     assert_eq!(heads(&to("1:10"), Rule::Idle), "line 5, note R23: no packet comes to 1:30 on eth0\n");
     // A rule gives the class, a hash may, the mark may be its name.
     let classify = "iptables -t mangle -A POSTROUTING -o eth0 -p udp -j CLASSIFY --set-class 1:30\n";
@@ -666,7 +665,7 @@ fn classes_without_packets() {
     baseclass 1:10\n";
     assert_eq!(heads(hash, Rule::Idle), "");
     assert_eq!(heads("tc filter add dev eth0 parent 1: protocol ip pref 1 fw\n", Rule::Idle), "");
-    // A filter that asks for what no packet is leads no packet.
+    // A filter whose condition no packet meets leads no packet.
     let never =
         "tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match u8 0x60 0xf0 at 0 flowid 1:10\n";
     assert_eq!(heads(never, Rule::Idle), "line 3, note R23: no packet comes to 1:10, 1:30 on eth0\n");
@@ -708,7 +707,7 @@ fn a_default_that_is_held_far_below_the_others() {
     assert_eq!(findings_text(&format!("{bands}{all}"), &[Rule::Capped]), "");
 }
 
-/// What of arrivals no filter asks for is not policed: the engine's word, beside the same policy for all
+/// Arrivals that no filter matches are not policed: the engine's result, beside the same policy for all
 /// protocols.
 #[test]
 fn ipv6_that_arrives_goes_past_filters_for_ipv4() {
@@ -756,8 +755,7 @@ line 2, note R14: TCP over IPv6 that arrives at eth0 is not policed, as it is ov
     assert_eq!(of("handle ffff: root prio", &v4.replace(":1", "ffff:1")), "");
 }
 
-/// Filters of clsact on what leaves are asked of all of it: they hang in no class that something must lead
-/// to.
+/// Filters of clsact's egress see all outgoing packets: they belong to no class that something must lead to.
 #[test]
 fn filters_on_what_leaves_are_reached() {
     let egress = "tc qdisc add dev eth0 clsact\n\
@@ -765,7 +763,7 @@ fn filters_on_what_leaves_are_reached() {
     assert_eq!(findings_text(egress, &[Rule::Unreachable]), "");
 }
 
-/// Where a mark is asked for exactly, it is the class that is wrong, not the match.
+/// Where a mark is matched exactly, the class is wrong, not the match.
 #[test]
 fn a_mark_asked_for_exactly_is_not_asked_for_again() {
     let of = |mask: &str| {
@@ -823,7 +821,7 @@ fn where_filters_on_a_leaf_belong() {
     assert_eq!(of("prio", "30:1"), "hang them on the qdisc below: parent 30:");
 }
 
-/// A hash that names classes which are not there loses what it deals to them.
+/// A hash that names missing classes loses their packets.
 #[test]
 fn a_hash_into_classes_that_are_not_there() {
     let of = |divisor: u32| {
@@ -840,7 +838,7 @@ fn a_hash_into_classes_that_are_not_there() {
     assert_eq!(of(8), "line 4, error R18: 6 of the 8 classes that a hash deals hosts into are not there");
 }
 
-/// What is led to an ifb as it arrives has no mark yet, whatever rules say.
+/// A packet redirected to an ifb on arrival has no mark yet, whatever rules set.
 #[test]
 fn marks_come_too_late_for_what_arrives() {
     let text = "\

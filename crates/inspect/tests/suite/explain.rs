@@ -1,4 +1,4 @@
-//! Stories of packets: told by the engine, so that words and engine cannot part.
+//! Explanations of packets: made by the engine, so that words and engine agree.
 
 use crate::common;
 
@@ -377,7 +377,7 @@ fn named_classes_are_called_by_their_names() {
     assert!(story.contains("ends: eth0 1:10 (calls), pfifo by default"), "{story}");
 }
 
-/// Hash tables are told as packets go through them: by the link, into one bucket, and on behind the link.
+/// Hash tables are explained as packets pass them: by the link, into one bucket, and on behind the link.
 #[test]
 fn u32_tables_are_told_by_the_bucket_that_is_asked() {
     let policy = |at: u8| {
@@ -744,7 +744,7 @@ fn arp_is_not_routed() {
     assert!(ip.contains("leaves by eth0\n") && !ip.contains("not routed"), "{ip}");
 }
 
-/// What a tunnel wraps is said not to be followed.
+/// A tunnel's outer packet is reported as not followed.
 #[test]
 fn a_tunnel_says_that_its_outer_packet_is_not_followed() {
     let story = |dev: &str| {

@@ -1,4 +1,4 @@
-//! What `check` says of queues that cannot fill, of classes that starve, and of values that no one gave.
+//! Findings of `check` about queues that cannot fill, classes that starve, and default values.
 
 use crate::common::{check_finding, findings_of, silent};
 use tidegate_inspect::Rule;
@@ -92,7 +92,7 @@ fn a_plug_beside_a_class_silences_nothing() {
 }
 
 /// Linux 6.1 puts such packets into the default class, past all classes of an HTB without one; a class with
-/// filters of its own is asked.
+/// filters of its own evaluates them.
 #[test]
 fn a_filter_leads_to_a_class_that_has_classes() {
     let tree = |root: &str, class: &str, more: &str| {
@@ -174,7 +174,7 @@ fn a_burst_of_seconds_is_no_burst() {
     silent(&htb("burst 500kb cburst 15k"), &[Rule::Burst]);
 }
 
-/// fq_codel makes room by dropping half of what waits; fq has a limit for each flow.
+/// fq_codel makes room by dropping half of its backlog; fq has a limit for each flow.
 #[test]
 fn short_limits_of_queues_that_keep_themselves_short() {
     let root = |kind: &str| format!("tc qdisc add dev eth0 root handle 1: {kind}");

@@ -1,4 +1,4 @@
-//! Policies made to have something false said of them: what was false, with what Linux 6.1 does.
+//! Policies made to provoke false findings: what was false, with what Linux 6.1 does.
 
 use super::waits::at_worst;
 use crate::common::{check_finding, findings_of, reading};
@@ -39,8 +39,8 @@ fn a_wait_too_long_to_measure_is_no_less() {
     );
 }
 
-/// What a tree within a netem makes of a packet shows when its delay is over: it was said to wait in the
-/// direct queue.
+/// What a tree within a netem does with a packet shows when its delay is over: it was reported in the direct
+/// queue.
 #[test]
 fn a_tree_within_a_netem_is_not_reckoned() {
     let text = "tc qdisc add dev eth0 root handle 1: netem delay 30ms limit 20\n\

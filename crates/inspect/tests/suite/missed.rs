@@ -1,5 +1,5 @@
-//! Mistakes with a plain effect that newcomers' policies had and nothing was said of: what Linux 6.1 does was
-//! asked of the oracle.
+//! Errors with a plain effect in newcomers' policies that had no finding; Linux 6.1's behaviour was asked of
+//! the oracle.
 
 use crate::common::{check_finding, findings_of, silent};
 use tidegate_inspect::Rule;
@@ -164,7 +164,7 @@ fn a_policer_drops_of_a_first_window() {
     silent(&of("u32 match ip protocol 1 0xff", "10k"), &[Rule::Burst]);
 }
 
-/// A packet that conforms passes, and the redirect behind is never asked; one that is led away meets no
+/// A packet that conforms passes, and the redirect behind is never reached; a redirected one meets no
 /// policer.
 #[test]
 fn an_action_behind_one_that_ends_all_packets() {

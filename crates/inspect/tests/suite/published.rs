@@ -1,4 +1,4 @@
-//! What was said wrongly of policies that strangers published; each test names what Linux does with them.
+//! Wrong findings about published policies; each test names what Linux does with them.
 
 use crate::common::{check_finding, findings_of, silent};
 use crate::explain::explain;
@@ -34,7 +34,7 @@ fn arp_is_said_to_be_dropped_only_where_it_is() {
     silent(&all, &[Rule::Default]);
 }
 
-/// The same of HTB's direct queue.
+/// Likewise for HTB's direct queue.
 #[test]
 fn arp_is_said_to_go_past_all_classes_only_where_it_does() {
     let ip = "tc qdisc add dev eth0 root handle 1: htb\n\
@@ -54,7 +54,7 @@ fn arp_is_said_to_go_past_all_classes_only_where_it_does() {
     );
 }
 
-/// Linux 6.1 asks all filters of an ingress qdisc, whatever class of it they name (asked with `parent
+/// Linux 6.1 evaluates all filters of an ingress qdisc, whatever class of it they name (asked with `parent
 /// ffff:fff1` before `parent ffff:`: the first took the packet); a clsact refuses such parents.
 #[test]
 fn filters_of_an_ingress_are_one_list() {
@@ -72,7 +72,7 @@ fn filters_of_an_ingress_are_one_list() {
     assert_eq!(findings_of(leaving, &[Rule::Unreachable]), [""; 0]);
 }
 
-/// Of what a filter asks for, only a part may come to the qdisc it hangs on.
+/// Only a part of the packets that a filter matches may come to its qdisc.
 #[test]
 fn a_filter_of_an_inner_qdisc_is_shadowed_among_what_comes_there() {
     let text = "tc qdisc add dev eth0 root handle 1: htb\n\
@@ -108,8 +108,8 @@ fn what_was_not_measured_is_not_said() {
     assert!(!found.is_empty() && found.iter().all(|line| !line.contains("longer than")), "{found:#?}");
 }
 
-/// HTB and HFSC look for a filter's class among their own; a packet led to a class of the qdisc below goes to
-/// the default (asked of Linux 6.1: 1:1, then 2:2 by the map).
+/// HTB and HFSC look for a filter's class among their own; a packet whose filter names a class of the qdisc
+/// below goes to the default (asked of Linux 6.1: 1:1, then 2:2 by the map).
 #[test]
 fn a_filter_that_names_a_class_of_the_qdisc_below() {
     for (kind, curve) in [("htb", "htb rate 1mbit"), ("hfsc", "hfsc sc rate 1mbit")] {
@@ -153,7 +153,7 @@ fn an_action_beside_a_policer_of_the_old_words_is_ignored() {
 }
 
 /// A filter that leads to an inner class, and that others shadow, is the cause; the filters there are not
-/// told beside it.
+/// reported beside it.
 #[test]
 fn filters_of_a_class_whose_own_filter_is_shadowed_have_one_cause() {
     let text = "tc qdisc add dev eth0 root handle 1: htb default 9\n\

@@ -1,4 +1,4 @@
-//! The exact sets of packets against the engine: where a packet is said to go, it goes.
+//! The exact sets of packets against the engine: a packet goes where the sets put it.
 
 use crate::common;
 
@@ -162,7 +162,7 @@ fn sets_and_engine_agree_on_random_policies() {
             let way = prober.send(&packet, eth0, route);
             let waits = way.stop_at(eth0).and_then(|stop| stop.leaf_class());
             let handles = reached.classes(&packet, way.state, "eth0", local);
-            // A class of the inner prio stands behind the one of the tree that it hangs on.
+            // A class of the inner prio is below the class of the tree that holds it.
             assert_eq!(handles.last().copied(), waits, "{packet}, {handles:?}, {way:?}\n{text}");
             compared += 1;
         }
@@ -207,8 +207,7 @@ fn whatever_is_found_in_random_policies_the_engine_confirms() {
     assert!(unreachable > 30, "{unreachable}");
 }
 
-/// Classes that are said to get no packet get none of many, and marks that are said to be lost arrive on none
-/// of them.
+/// Classes without packets by the sets get none of many, and marks lost by the sets arrive on none of them.
 #[test]
 fn idle_classes_and_lost_marks_stay_so() {
     let mut draws = Seeded::new(14);

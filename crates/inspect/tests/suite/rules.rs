@@ -1,4 +1,4 @@
-//! What the checker says of small policies: one sentence, one condition.
+//! Findings about small policies: one sentence, one condition.
 
 use crate::common::{given, reading};
 use tidegate_inspect::checked::CommandPath;
@@ -115,7 +115,7 @@ fn a_dead_filter_is_removed_only_where_nothing_is_lost() {
     // It was meant for some of them: it belongs before.
     let late = [format!("prio 2 {all} flowid 1:1"), format!("prio 3 {ssh} flowid 1:2")];
     assert_eq!(remedy(&late.each_ref().map(String::as_str)), "have it asked before them: prio 1");
-    // The same is asked twice: which is meant is not known.
+    // Two filters with equal conditions: which is meant is not known.
     let twice = [format!("prio 1 {ssh} flowid 1:1"), format!("prio 2 {ssh} flowid 1:2")];
     assert!(remedy(&twice.each_ref().map(String::as_str)).contains("keep those that are meant"));
 }
@@ -350,8 +350,8 @@ fn a_word_with_several_values_leads_to_the_calls_that_gave_the_one_in_question()
     assert_eq!(path.called_from.iter().map(|place| place.line).collect::<Vec<_>>(), [2, 4]);
 }
 
-/// A class right under the root that is told to borrow what no one lends: so it reads where the ceil is
-/// missed by more than two per cent.
+/// A class right under the root that is to borrow from no one: reported where the ceil is missed by more than
+/// two per cent.
 #[test]
 fn a_ceil_nobody_lends_for_is_missed_from_two_per_cent_on() {
     let of = |rate: &str| {
@@ -400,7 +400,7 @@ fn classes_that_a_replaced_qdisc_takes_with_it_are_told() {
     let output = "4 warning R26: `qdisc replace` removes 2 classes of 1: that earlier commands made (1:10 by \
     line 2) | keep one of the two: remove this command, or those about 1: before it";
     assert_eq!(then("tc qdisc replace dev eth0 root fq_codel"), [output]);
-    // The same kind with another handle is another qdisc, even if it gets classes of its own.
+    // A qdisc of the same kind with another handle is another qdisc, even if it gets classes of its own.
     let other = "tc qdisc replace dev eth0 root handle 2: htb default 10\n\
                  tc class add dev eth0 parent 2: classid 2:10 htb rate 1mbit";
     assert_eq!(then(other), [output]);
@@ -408,11 +408,11 @@ fn classes_that_a_replaced_qdisc_takes_with_it_are_told() {
 
 #[test]
 fn a_replace_that_keeps_the_classes_or_is_made_up_for_is_not_told() {
-    // The same qdisc once more is changed, not replaced.
+    // The same qdisc again is changed, not replaced.
     assert_eq!(then("tc qdisc replace dev eth0 root handle 1: htb default 10"), [""; 0]);
     assert_eq!(then("tc qdisc replace dev eth0 parent 1:10 fq_codel"), [""; 0]);
     assert_eq!(then("tc qdisc replace dev ifb0 root fq_codel"), [""; 0]);
-    // To delete is to say so.
+    // An explicit delete is no mistake.
     assert_eq!(then("tc qdisc del dev eth0 root\ntc qdisc add dev eth0 root fq_codel"), [""; 0]);
     // All classes are made again.
     let again = "tc qdisc replace dev eth0 root handle 2: htb\n\
@@ -422,7 +422,7 @@ fn a_replace_that_keeps_the_classes_or_is_made_up_for_is_not_told() {
     assert_eq!(then(again), [""; 0]);
 }
 
-/// Is R26 told of HTB with a class and a `qdisc replace` in line 3, once something of it is otherwise?
+/// Whether R26 is reported for HTB with a class and a `qdisc replace` in line 3, once something is otherwise.
 fn reports_replace(then: &str, otherwise: impl Fn(&mut Given)) -> bool {
     let policy = format!(
         "tc qdisc add dev eth0 root handle 1: htb default 10\n\
@@ -500,7 +500,7 @@ fn a_ceil_below_the_rate_of_an_inner_class_holds_back_what_is_borrowed() {
     let rates = of(["1mbit", "1mbit"]);
     assert!(rates.contains("it never gets more than 4 Mbit/s of its guaranteed 5 Mbit/s"), "{rates}");
     assert!(rates.contains("with every leaf below it kept full, 4 Mbit/s leave"), "{rates}");
-    // Packets cannot be led to the classes of a qdisc that is not the root: nothing is measured of them.
+    // Packets cannot be sent by number to the classes of a qdisc that is not the root: nothing is measured.
     let below = policy(["3mbit", "2mbit"]).replace("root handle 1:", "parent 9:1 handle 1:");
     let below = format!("tc qdisc add dev eth0 root handle 9: prio\n{below}");
     let lines = because(&below, "R3");
@@ -613,7 +613,7 @@ fn bands_in_a_bucket_are_queues_at_its_rate() {
     assert_eq!(found(&policy(&[short(1), short(2), short(3)].concat()), &["R13", "R19"]), [""; 0]);
 }
 
-/// What netem loses is no reason to say nothing of its queue.
+/// netem's loss does not suppress the finding about its queue.
 #[test]
 fn a_netem_that_loses_is_measured() {
     let of = |loss: &str| {

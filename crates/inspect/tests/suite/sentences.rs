@@ -1,4 +1,4 @@
-//! Sentences of rates and queues, each with the condition under which it is said.
+//! Findings about rates and queues, each with its condition.
 
 use crate::common::{check_finding, findings_of, silent};
 use tidegate_inspect::Rule;

@@ -1,4 +1,4 @@
-//! The rates at which packets are said to wait: what Linux 6.1 gives a class, and what it does not.
+//! The rates in explanations: what Linux 6.1 gives a class, and what it does not.
 
 use super::waits::at_worst;
 use crate::common::{check_finding, silent};

@@ -154,8 +154,8 @@ ip6tables -t mangle -A FORWARD -p udp -j CLASSIFY --set-class 1:20
     assert_eq!(classified(rest, "ifb0"), Vec::<String>::new());
 }
 
-/// A rule marks what leaves by the LAN; what answers it has the mark from the connection, and is not what the
-/// rule asks for.
+/// A rule marks packets that leave by the LAN; their replies have the mark from the connection, and do not
+/// meet the rule's conditions.
 #[test]
 fn a_mark_that_comes_by_the_connection_is_known_as_such() {
     let policy = "\

@@ -1,4 +1,4 @@
-//! How long a packet waits, as explain tells it.
+//! The queueing delays in explanations.
 
 use super::explain::explain;
 
@@ -8,7 +8,7 @@ pub(crate) fn waits(policy: &str) -> String {
     text.lines().filter(|line| line.starts_with("  ")).map(|line| format!("{}\n", line.trim())).collect()
 }
 
-/// The same without the way there.
+/// Without the path.
 pub(crate) fn at_worst(policy: &str) -> String {
     let text = explain(&["eth0"], policy, "tcp 192.168.1.10 > 198.51.100.7:443");
     let (_, end) = text.split_once("ends: ").expect("an end");
@@ -163,8 +163,8 @@ tc class add dev eth0 parent 1:1 classid 1:13 hfsc sc m2 2mbit ul m2 1mbit";
     assert!(above_limit.contains("6.0 s at the 2 Mbit/s it has\n"), "{above_limit}");
 }
 
-/// Linux 6.1, asked with 20 packets: of `netem limit 5` above a tbf five wait in all, and the others are
-/// dropped at netem.
+/// Linux 6.1, asked with 20 packets: with `netem limit 5` above a tbf five are queued in all, and the others
+/// are dropped at netem.
 #[test]
 fn a_queue_inside_netem_is_no_longer_than_netems_limit() {
     let bucket = "tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 100kbit burst 2000 limit 100000";

@@ -18,7 +18,7 @@ use tidegate_sys::tun::Tun;
 /// How long a program that has ended may go unnoticed.
 const NOTICE: Nanos = Nanos::millis(20);
 
-/// Real hosts at the edges of a network, in which programs run. It stands still until [`RealNetwork::run`].
+/// Real hosts at the edges of a network, in which programs run. Its clock begins with [`RealNetwork::run`].
 pub struct RealNetwork<'s> {
     scenario: &'s Scenario,
     /// The network, for those who read its figures.

@@ -15,11 +15,11 @@ pub enum Error {
     Impossible(String),
     /// The machine that this kernel is to be does not take a part of the policy.
     Kernel {
-        /// The machine.
+        /// The machine's name.
         machine: String,
         /// The operation, in words.
         operation: String,
-        /// What the kernel said.
+        /// The kernel's error.
         reason: KernelError,
     },
     /// A host, or the machine that the kernel is, could not be made.
@@ -37,7 +37,7 @@ pub enum Error {
     },
 }
 
-/// What comes of something that may fail.
+/// The result of an operation that may fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl fmt::Display for Error {
@@ -61,7 +61,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Impossible(_) | Error::Kernel { .. } => None,
-            // They say what these are.
+            // These errors name their own context.
             Error::Host(trouble) => trouble.source(),
             Error::Io(error) => error.source(),
             Error::Observer(error) => error.source(),

@@ -9,7 +9,7 @@ use tidegate_scenario::model::{NodeRole, Scenario, TcpOptions, TrafficItem, Traf
 use tidegate_sim::{CongestionControl, EcnCodepoint};
 use tidegate_sys::tun::Tun;
 
-/// Bytes of a largest packet where no link says otherwise.
+/// The largest packet where no link sets one, in bytes.
 const USUAL_MTU: u32 = 1500;
 /// Where the kernel reports which congestion controls it has.
 const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";

@@ -21,7 +21,7 @@ use tidegate_scenario::model::{NodeRole, Scenario, ScenarioPolicy, TimelineEntry
 use tidegate_scenario::prepare::{self, Prepared};
 use tidegate_sys::tun::Tun;
 
-/// What the kernel is told.
+/// The kernel's configuration.
 pub(super) struct Plan {
     node: usize,
     ops: Vec<Op>,
@@ -39,7 +39,7 @@ pub(super) struct Arm {
 /// The machine that the kernel is to be.
 ///
 /// # Errors
-/// There is none, or what the scenario asks of it cannot be had of a kernel; with the way out.
+/// There is none, or the scenario needs of it what a kernel does not have; with the remedy.
 pub(super) fn machine(scenario: &Scenario, packets: bool) -> Result<usize> {
     let mut all = (0..scenario.nodes.len()).filter(|node| scenario.nodes[*node].role == NodeRole::Machine);
     let with_policy = |node: &usize| scenario.policies.iter().any(|policy| has(policy, *node));
@@ -118,7 +118,7 @@ fn not_the_slowest(scenario: &Scenario, node: usize) -> Result<()> {
 }
 
 impl Plan {
-    /// What a policy tells the kernel; `None`: all machines are models.
+    /// The kernel's configuration under a policy; `None`: all machines are models.
     ///
     /// # Errors
     /// The policy has parts that are not set over netlink.
@@ -141,10 +141,11 @@ impl Plan {
         Ok(Some(Plan { node, ops }))
     }
 
-    /// Makes the machine and tells it; beside it who its devices are in the network, and their other ends.
+    /// Makes the machine and configures it; returns beside it its devices' nodes in the network, and their
+    /// other ends.
     ///
     /// # Errors
-    /// It cannot be made, or this kernel refuses what it is told.
+    /// It cannot be made, or this kernel refuses the configuration.
     pub(super) fn set_up(
         &self,
         scenario: &Scenario,

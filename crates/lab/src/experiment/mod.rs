@@ -40,7 +40,7 @@ pub struct LabSettings {
 }
 
 /// All runs of a scenario, one after the other: by policy, then by load, then by repeat. After `stop` what
-/// was done by then, one run at least. `say` hears of programs of the scenario's that failed, in words.
+/// was done by then, one run at least. `say` gets messages about the scenario's programs that failed.
 ///
 /// # Errors
 /// The scenario requests what real hosts or this machine cannot do, a host cannot be made, or an observer

@@ -23,7 +23,7 @@ use tidegate_sys::scheduling::SchedulingGuard;
 
 /// The traffic of one run.
 pub(super) struct RealTraffic<'s> {
-    /// What the kernel is told, if it is a machine of the run.
+    /// The kernel's configuration, if it is a machine of the run.
     plan: Option<kernel::Plan>,
     scheduling: SchedulingOptions,
     /// Segments that hosts may hand over as one; `None`: as the kernel likes.
@@ -65,7 +65,7 @@ enum Going {
     Transaction(TransactionLoad),
 }
 
-/// Between whom something continues, and when.
+/// The ends of a transfer or transaction, and its times.
 struct TrafficContext<'h> {
     from: &'h LabHost,
     to: Option<&'h LabHost>,
@@ -401,7 +401,7 @@ fn transfer(
     }
 }
 
-/// What is asked repeatedly; a page is three: until its document, its first paint, and all of it.
+/// Repeated probes; a page has three: until its document, its first paint, and all of it.
 fn probes(run: &ScenarioRun<'_, RealTraffic<'_>>, piece: &Piece) -> Vec<doc::ProbeRecord> {
     let scenario = run.scenario;
     let item = &run.load()[piece.item];

@@ -108,7 +108,7 @@ fn send(
             packets.len() as u32 - 1
         };
         message[TICKET..TICKET + NUMBER].copy_from_slice(&number.to_be_bytes());
-        // A full queue loses it, as it would another packet.
+        // A full queue drops it, as any other packet.
         let _ = socket.send(&message);
         due += match plan.pace {
             Pace::Poisson => (-(1.0 - random.unit()).ln() * plan.every as f64) as u64,

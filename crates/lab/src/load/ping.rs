@@ -81,7 +81,7 @@ fn go_on(clock: &LoadClock, echo: &EchoSocket, plan: PingPlan, seen: &Mutex<Seen
                 answers.push((clock.now(), None));
                 answers.len() - 1
             };
-            // A full queue loses it, as it would another packet.
+            // A full queue drops it, as any other packet.
             let _ = echo.send_request(number as u16, plan.data);
         }
         let wait = if due < plan.stop { clock.until(due).min(LOOK) } else { LOOK };

@@ -1,4 +1,4 @@
-//! A program of the user's on a host: started at its time, stopped at its end, what it said kept.
+//! A program of the user's on a host: started at its time, stopped at its end, its output kept.
 
 use std::fmt::Write;
 use std::io::{self, PipeReader, Read};
@@ -12,11 +12,11 @@ use tidegate_sys::process::{self, die_with_parent};
 use super::clock::{LoadClock, lock, spawn};
 use crate::host::LabHost;
 
-/// Bytes of what it said that are kept: the first ones.
+/// Bytes of its output that are kept: the first ones.
 const KEPT: usize = 64 << 10;
 /// How often it is looked whether it has ended.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long it has to say its last words once it is asked to end, in ns.
+/// How long it may still write once it is asked to end, in ns.
 const LAST_WORDS: u64 = 1_000_000_000;
 
 /// A program to be.
@@ -44,17 +44,17 @@ pub struct ProgramOutcome {
     /// Why it could not be started.
     pub problem: Option<String>,
     output: Vec<u8>,
-    /// It said more than is kept.
+    /// It wrote more than is kept.
     more: bool,
 }
 
 impl ProgramOutcome {
-    /// It could not be started, or ended on its own and says that it failed.
+    /// It could not be started, or ended on its own with a failure.
     pub fn failed(&self) -> bool {
         self.problem.is_some() || !self.stopped && self.status.is_some_and(|status| !status.success())
     }
 
-    /// What it said, both streams as they came, and in brackets what else there is to say about it.
+    /// Its output, both streams as they came, with remarks in brackets.
     pub fn output(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.output).into_owned();
         if !text.is_empty() && !text.ends_with('\n') {
@@ -104,13 +104,13 @@ impl ProgramLoad {
         Ok(ProgramLoad { outcome: end })
     }
 
-    /// What has become of it so far.
+    /// Its state so far.
     pub fn outcome(&self) -> ProgramOutcome {
         lock(&self.outcome).clone()
     }
 }
 
-/// Its life.
+/// Runs the program from its start to its end.
 fn live(clock: &LoadClock, plan: &ProgramPlan, outcome: &Arc<Mutex<ProgramOutcome>>) -> io::Result<()> {
     let (mut child, output) = start(&plan.line)?;
     lock(outcome).began = Some(clock.now());

@@ -94,7 +94,7 @@ fn be_server(clock: &LoadClock, stream: TcpStream, plan: &TransactionPlan) -> io
     socket::ds_field(&stream, plan.server.is_ipv6(), plan.dsfield)?;
     let mut talk = DialogueConnection::new(clock, stream, clock.now().saturating_add(plan.what.patience.0))?;
     let what = &plan.what;
-    // After the ticket a byte says which part of the transaction this is.
+    // After the ticket a byte names the part of the transaction.
     match usize::from(talk.read_byte()?) {
         0 => {
             talk.converse(&what.dialogue, false, TICKET + 1)?;
@@ -108,7 +108,7 @@ fn be_server(clock: &LoadClock, stream: TcpStream, plan: &TransactionPlan) -> io
 type RecordUpdate<'b> = &'b (dyn Fn(&dyn Fn(&mut TransactionRecord, u64)) + Sync);
 
 impl Ready {
-    /// Lets a host answer what is asked in such transactions.
+    /// Lets a host serve such transactions.
     ///
     /// # Errors
     /// A port is taken.
@@ -220,7 +220,7 @@ impl Ready {
         Ok(talk)
     }
 
-    /// Looks a name up, asking again when no answer comes.
+    /// Looks a name up, and sends the request again when no reply comes.
     fn ask(&self, clock: &LoadClock, lookup: Lookup, patience: u64) -> io::Result<()> {
         let server = self.plan.server;
         let socket = UdpSocket::bind((any_like(server), 0))?;
@@ -261,7 +261,7 @@ impl<'c> DialogueConnection<'c> {
         Ok(DialogueConnection { clock, stream, patience, chunk: vec![0; CHUNK] })
     }
 
-    /// Takes all turns, our own and the other side's; `said`: bytes of the first message that were said
+    /// Takes all turns, our own and the other side's; `given`: bytes of the first message that were sent
     /// before.
     fn converse(&mut self, turns: &[DialogueTurn], as_client: bool, given: usize) -> io::Result<()> {
         let mut given = if turns.first().is_some_and(|turn| turn.client) { given } else { 0 };
@@ -297,7 +297,7 @@ impl<'c> DialogueConnection<'c> {
         Ok(())
     }
 
-    /// The next byte that the other side says.
+    /// The next byte from the other side.
     fn read_byte(&mut self) -> io::Result<u8> {
         self.copy_bytes(1, |talk, _| talk.stream.read(&mut talk.chunk[..1]))?;
         Ok(self.chunk[0])

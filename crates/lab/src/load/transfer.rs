@@ -30,7 +30,7 @@ pub struct TransferPlan {
     pub bytes: Option<u64>,
     /// The sender's congestion control, as Linux calls it.
     pub control: Option<String>,
-    /// What is said before, over a connection of its own.
+    /// The login before it, over a connection of its own.
     pub login: Option<Transaction>,
     /// The DS field of both sides.
     pub dsfield: u8,
@@ -55,7 +55,7 @@ pub struct TransferFlow {
     pub began: Option<u64>,
     /// ns: when all had arrived.
     pub finished: Option<u64>,
-    /// What TCP said last.
+    /// The last `TCP_INFO`.
     pub info: TcpInfo,
     /// Why it ended early, if it did.
     pub problem: Option<String>,
@@ -101,7 +101,7 @@ impl TransferLoad {
         Ok(TransferLoad { flows })
     }
 
-    /// Looks at one of them, with what TCP says of it now.
+    /// Reads one of them, with its present `TCP_INFO`.
     pub fn look<T>(&self, number: usize, f: impl FnOnce(&TransferFlow) -> T) -> Option<T> {
         let mut flow = lock(self.flows.get(number)?);
         if let Some(info) = flow.socket.as_ref().and_then(|socket| socket::tcp_info(socket).ok()) {

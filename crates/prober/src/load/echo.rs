@@ -120,7 +120,7 @@ impl Echoes {
     }
 }
 
-/// What may pass: no space just now, or someone on the way said something.
+/// Whether an error is temporary: no space just now, or an ICMP error from the path.
 pub(super) fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, WouldBlock};
     /// "No buffer space available".

@@ -1,4 +1,4 @@
-//! A load at work: what went through by step, how fast it is let begin, and its threads.
+//! A running load: bytes by step, the rate it may reach, and its threads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 /// A step of the counts, ns.
 pub(super) const STEP: u64 = 100_000_000;
-/// The least and the most that anybody begins with and goes to, bits per second.
+/// The rate at which loads begin, and the highest, bits per second.
 pub(super) const FIRST: f64 = 256e3;
-/// Longer than that no one loads a line without being asked again.
+/// The most steps: longer loads need another request.
 pub(super) const LONGEST: usize = 36_000;
 
 /// Bytes by step.
@@ -57,7 +57,7 @@ impl ByteMeter {
 /// A load at work; it ends when this is dropped.
 #[derive(Debug)]
 pub struct RunningLoad {
-    /// What went through.
+    /// What was carried, by step.
     pub meter: Arc<ByteMeter>,
     pub(super) shared: Arc<Shared>,
     pub(super) threads: Vec<JoinHandle<()>>,
@@ -102,7 +102,7 @@ impl RunningLoad {
         Ok(())
     }
 
-    /// Was the line full, as far as the load itself can tell?
+    /// Whether the line was full, as far as the load itself shows it.
     #[must_use]
     pub fn was_full(&self) -> bool {
         self.shared.full.load(Ordering::Acquire)

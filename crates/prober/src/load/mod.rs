@@ -1,8 +1,7 @@
 //! Loads for a line at whose remote end no one helps: echo requests in both directions, datagrams that end at
 //! the provider's first router, downloads from any web server.
 //!
-//! Each counts what went through by tenths of a second, so that anyone who looks can ask for a rate between
-//! two moments.
+//! Each counts its bytes by tenths of a second, so that the rate between two moments is known.
 
 mod echo;
 mod meter;

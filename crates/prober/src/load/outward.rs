@@ -1,5 +1,5 @@
-//! Datagrams that end at a router near by: they fill the line away from here, and no one beyond that router
-//! gets them.
+//! Datagrams whose hop limit ends at a router near by: they fill the upload, and reach nothing beyond that
+//! router.
 
 use super::echo::is_passing;
 use super::meter::{ByteMeter, FIRST, Pace, RunningLoad, Shared};
@@ -19,10 +19,9 @@ const PORT: u16 = 9;
 /// How soon it is noticed that all is over.
 const NOTICE: Duration = Duration::from_millis(5);
 
-/// Sends datagrams towards an address that are thrown away after `hops` routers, so that the line away from
-/// here is full, at most so many bits per second. `growth` tells by how many ns an answer of that router
-/// takes longer than on the idle line. `round_trip_ns`: of an answer there. The meter counts what was sent,
-/// IP headers included.
+/// Sends datagrams towards an address that are dropped after `hops` routers, so that the upload is full, at
+/// most at this rate in bits per second. `growth` gives how many ns longer that router's reply takes than on
+/// the idle line. `round_trip_ns`: of a reply there. The meter counts what was sent, IP headers included.
 ///
 /// # Errors
 /// No way.

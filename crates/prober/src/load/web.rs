@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// How long a server may say nothing.
+/// How long a server may be silent.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How soon it is noticed that all is over.
 const NOTICE: Duration = Duration::from_millis(100);
@@ -18,7 +18,7 @@ const HEAD: usize = 16_384;
 pub struct Page {
     /// The server's name.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
     /// What to ask for.
     pub path: String,

@@ -2,12 +2,12 @@
 
 /// Bytes in front of the data of an echo message.
 pub(crate) const HEAD: usize = 8;
-/// Bytes of data that say whose request it is and which.
+/// Bytes of data that identify a request and its sender.
 pub(crate) const SIGNED: usize = 16;
 /// The most data: with both heads it is as long as IPv4 packets may be.
 pub(crate) const MOST_DATA: u16 = 65_507;
 
-/// How the answers of one target are told from everyone's.
+/// How the replies of one target are recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sign {
     /// In the data, where there is space for it.
@@ -72,7 +72,7 @@ pub(crate) enum Signed {
     Yes(u64),
     /// It is another's.
     No,
-    /// No one can tell.
+    /// The quote is too short to tell.
     TooShort,
 }
 

@@ -1,4 +1,4 @@
-//! Hosts asked repeatedly: on schedule, whatever is lost or late.
+//! Pings on a schedule, independent of losses and delays.
 //!
 //! ```text
 //! plans ─▶ Pinger: one thread ── sends when due ──▶ sockets ──▶ receives replies, departures, errors ──▶ requests: the document's targets

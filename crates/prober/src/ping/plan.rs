@@ -1,4 +1,4 @@
-//! What is asked, and what was seen so far.
+//! The schedule of a ping, and its progress.
 
 use super::message;
 use crate::error::Error;
@@ -12,9 +12,9 @@ use tidegate_measure::pinged::{PingMethod, PingTarget};
 pub const MOST_TARGETS: usize = 64;
 /// The most requests that are kept, of all targets.
 pub const MOST_REQUESTS: u64 = 4_000_000;
-/// Anyone who is not root asks no more often.
+/// The shortest interval for other users than root.
 pub const LEAST_INTERVAL: Duration = Duration::from_millis(2);
-/// No one asks more often.
+/// The shortest interval of all.
 pub const SHORTEST_INTERVAL: Duration = Duration::from_micros(100);
 /// Bytes of data, where nothing is reported: as ping's.
 pub const USUAL_SIZE: u16 = 56;
@@ -26,15 +26,15 @@ pub struct PingSchedule {
     pub id: String,
     /// The host as it was named.
     pub host: String,
-    /// Its address.
+    /// The target's address.
     pub address: IpAddr,
-    /// How.
+    /// The method.
     pub way: PingMethod,
     /// The DS field, with ECN.
     pub ds_field: u8,
     /// Bytes of data.
     pub size: u16,
-    /// Anyone who is at this hop is asked, not the host.
+    /// The hop at this distance is pinged, not the host.
     pub hop_limit: Option<u8>,
     /// From one request to the next.
     pub interval: Duration,

@@ -1,4 +1,4 @@
-//! What was asked and what came back, whatever was lost, late, doubled or out of order.
+//! Requests and replies, with losses, delays, duplicates and reordering.
 
 use super::message::RequestId;
 use tidegate_measure::pinged::{Fault, PingRequest, PingTarget};
@@ -12,8 +12,7 @@ pub(super) fn ask(target: &mut PingTarget, sent_ns: u64) -> u64 {
     target.requests.len() as u64 - 1
 }
 
-/// Notes an answer that came at a time: how long it took. `None`: it came before, or is about nothing that
-/// was asked.
+/// Notes a reply at a time: the round-trip time. `None`: a duplicate, or a reply to no request.
 pub(super) fn answered(target: &mut PingTarget, which: RequestId, at_ns: u64) -> Option<u64> {
     let request = find(target, which)?;
     if request.took_ns.is_some() {
@@ -36,7 +35,7 @@ pub(super) fn left(target: &mut PingTarget, number: u64, at_ns: u64) -> bool {
     can_be
 }
 
-/// Notes what was said instead of an answer.
+/// Notes an error that came instead of a reply.
 pub(super) fn fault(target: &mut PingTarget, by: &str, what: &str) {
     let faults = &mut target.faults;
     if let Some(known) = faults.iter_mut().find(|fault| fault.by == by && fault.what == what) {

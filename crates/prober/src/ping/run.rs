@@ -1,4 +1,4 @@
-//! The thread that asks.
+//! The thread that sends and receives.
 
 use super::plan::{MOST_REQUESTS, PingProgress, PingSchedule, Shared, lock};
 use super::requests;
@@ -15,10 +15,10 @@ use tidegate_sys::wait::Waiter;
 const PATIENCE: (u64, u64) = (2_000_000_000, 10_000_000_000);
 /// How soon it is noticed that no one wants more.
 const NOTICE: u64 = 50_000_000;
-/// What one target may tell before the next is listened to.
+/// The most messages of one target before the next one's are read.
 const MOST_AT_ONCE: usize = 256;
 
-/// Everybody who is asked.
+/// All targets of a run.
 pub(super) struct Run {
     clock: ProbeClock,
     targets: Vec<One>,
@@ -27,7 +27,7 @@ pub(super) struct Run {
     slowest_ns: u64,
 }
 
-/// Someone who is asked.
+/// One target.
 struct One {
     socket: Socket,
     interval_ns: u64,
@@ -58,7 +58,7 @@ impl Run {
         self.clock.epoch_ns()
     }
 
-    /// The document's targets, before anything was asked.
+    /// The document's targets, before anything was sent.
     pub(super) fn nothing_yet(&self, plans: &[PingSchedule]) -> PingProgress {
         let target = |(plan, one): (&PingSchedule, &One)| PingTarget {
             id: plan.id.clone(),

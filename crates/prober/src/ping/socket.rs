@@ -1,4 +1,4 @@
-//! A socket by which one target is asked, and what is heard by it.
+//! The socket of one target, and the messages read from it.
 
 use super::message::{self, RequestId, Sign, Signed};
 use super::plan::PingSchedule;
@@ -15,20 +15,20 @@ use tidegate_sys::stamped::{self, About};
 
 /// Space for the longest answer.
 const BUFFER: usize = 1 << 16;
-/// Departures that the kernel has not told of yet; of more it will not.
+/// Departures that the kernel has not reported yet; beyond that it never will.
 const MOST_DEPARTING: usize = 4096;
 
-/// The socket.
+/// The socket of a target.
 #[derive(Debug)]
 pub(super) struct Socket {
     kind: Kind,
     v6: bool,
     sign: Sign,
     size: u16,
-    /// Is it anyone who is at a hop that is asked?
+    /// Whether a hop is pinged, whatever its address.
     of_hop: bool,
-    /// The requests whose departures the kernel is to tell, in its order: the number it gives the first, and
-    /// our numbers. `None`: it does not report.
+    /// The requests whose departures the kernel is to report, in its order: the number it gives the first,
+    /// and our numbers. `None`: it does not report them.
     departing: Option<(u32, VecDeque<u64>)>,
     buffer: Vec<u8>,
 }
@@ -44,7 +44,7 @@ enum Kind {
 pub(super) struct PingMessage {
     /// When, by the kernel's stamp, ns since 1970.
     pub(super) stamp_ns: Option<u64>,
-    /// What.
+    /// The event.
     pub(super) what: PingEvent,
 }
 
@@ -57,18 +57,18 @@ pub(super) enum PingEvent {
         which: RequestId,
         /// Is it an error?
         error: bool,
-        /// Who said so.
+        /// The sender of the reply.
         by: Option<IpAddr>,
         /// The DS field that it came with.
         ds_field: Option<u8>,
     },
     /// A request reached the driver.
     Left(u64),
-    /// Something else was said.
+    /// An error came instead.
     Fault {
-        /// By whom.
+        /// The sender of the error.
         by: String,
-        /// What.
+        /// The error's text.
         what: String,
     },
 }
@@ -130,8 +130,7 @@ impl Socket {
     /// # Errors
     /// What the kernel reports; the request has not gone.
     pub(super) fn send(&mut self, number: u64, bytes: &[u8]) -> io::Result<()> {
-        // An error that came back for an earlier request is told once to anyone who sends next, who is then
-        // not served.
+        // The kernel returns an ICMP error for an earlier request once, to the next send, which then fails.
         if icmp::send(self, bytes).is_err()
             && let Err(error) = icmp::send(self, bytes)
         {
@@ -166,7 +165,7 @@ impl Socket {
     }
 
     fn receive_into(&mut self, buffer: &mut [u8]) -> io::Result<Option<PingMessage>> {
-        // Bounded: anyone who floods us does not keep us from asking.
+        // Bounded: a flood of messages must not keep us from sending.
         for _ in 0..64 {
             if let Some(report) = stamped::notice(self, buffer)? {
                 let what = self.error_event(&report.about, &buffer[..report.bytes]);
@@ -176,7 +175,7 @@ impl Socket {
                 }
             }
             let came = match stamped::receive(self, buffer) {
-                // That is told by a notice, too.
+                // An ICMP error is reported by a notice, too.
                 Err(_) => continue,
                 Ok(None) => return Ok(None),
                 Ok(Some(came)) => came,
@@ -230,7 +229,7 @@ impl Socket {
         }
     }
 
-    /// Which request is quoted; `Some(None)`: one of tidegate's, but too little of it to say which; `None`:
+    /// Which request is quoted; `Some(None)`: one of tidegate's, but too little of it to identify; `None`:
     /// none of tidegate's.
     #[expect(clippy::option_option, reason = "one of ours, and which, are two questions")]
     fn quoted(&self, bytes: &[u8]) -> Option<Option<RequestId>> {
@@ -247,8 +246,8 @@ impl Socket {
         }
     }
 
-    /// Our number of the departure that the kernel gives this one; it tells them in order, but may leave some
-    /// out.
+    /// Our number of the departure that the kernel gives this one; it reports them in order, but may leave
+    /// some out.
     fn departed(&mut self, number: u32) -> Option<u64> {
         let (first, waiting) = self.departing.as_mut()?;
         let skipped = number.wrapping_sub(*first);
@@ -295,7 +294,7 @@ fn refused(plan: &PingSchedule, why: io::Error) -> Error {
     }
 }
 
-/// Does an error say that there is no way?
+/// Whether an error means that there is no route.
 pub(super) fn is_unreachable(why: &io::Error) -> bool {
     matches!(
         why.kind(),

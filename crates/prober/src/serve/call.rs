@@ -1,4 +1,4 @@
-//! One who has called: what he says is put to the sessions, and what they answer is done.
+//! A client's connection: its messages are passed to the sessions, and their actions carried out.
 
 use std::io;
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ use super::shared::{STACK, Shared};
 use crate::line::{Came, Line};
 use crate::sending::Sending;
 
-/// How often it is said that we are still there, ns.
+/// The interval of `Alive` messages, ns.
 const ALIVE_NS: u64 = 500_000_000;
 /// How long it is waited for a message while something continues, and while nothing does.
 const BUSY: Duration = Duration::from_millis(20);
@@ -59,9 +59,9 @@ struct ServedConnection<'s> {
 struct Running {
     /// Who sends the stream down, if there is one.
     sender: Option<JoinHandle<Departures>>,
-    /// When we said last that we are there.
+    /// When the last `Alive` was sent.
     alive: u64,
-    /// The client has sent everything: when he said so, and how long nothing must come.
+    /// The client has sent everything: when its message came, and how long nothing must arrive.
     sent: Option<(u64, u64)>,
 }
 

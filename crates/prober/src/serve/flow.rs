@@ -13,7 +13,7 @@ use crate::line::is_patience;
 
 /// How often it is looked whether it is over.
 const LOOK: Duration = Duration::from_millis(50);
-/// What lies in the kernel not yet sent is no more than this, so that what is said of the flow is of now.
+/// The most that may be unsent in the kernel, bytes, so that the flow's figures are current.
 const UNSENT: u32 = 128 << 10;
 /// The client ends a flow; we do a little later, should it not, ns.
 const GRACE_NS: u64 = 2_000_000_000;

@@ -1,7 +1,7 @@
 //! The serving end: a door for each family of addresses (TCP and UDP), and a thread for each who has called.
 //!
 //! ```text
-//! door ── accept ──▶ call thread: messages ──▶ Sessions (shared, no clock of its own) ──▶ steps: say, start a stream, let a flow flow, tell
+//! socket ── accept ──▶ call thread: messages ──▶ Sessions (shared, no clock of its own) ──▶ actions: send a message, start a stream or a flow, report
 //! UDP thread ── packets, stamped by the kernel ──▶ Sessions ──▶ hellos answered
 //! ```
 
@@ -117,8 +117,8 @@ impl Drop for Server {
     }
 }
 
-/// The congestion controls that are loaded: naming another to the kernel would have it load a module because
-/// a client said so.
+/// The congestion controls that are loaded: requesting another would have the kernel load a module at a
+/// client's wish.
 fn loaded_controls() -> Vec<String> {
     let known = std::fs::read_to_string(LOADED_CONTROLS).unwrap_or_default();
     known.split_whitespace().map(str::to_owned).collect()

@@ -1,5 +1,5 @@
-//! One exchange: a thread sends on schedule, the calling one takes what comes, until the server has told what
-//! it saw.
+//! One exchange: a thread sends on schedule, the calling one receives, until the server has reported what it
+//! received.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,9 +23,9 @@ use crate::sending::Sending;
 /// How often a hello is sent until one is answered, and how long each is waited for.
 const HELLOS: u32 = 8;
 const HELLO_WAIT: Duration = Duration::from_millis(400);
-/// How long the server may say nothing, ns. It says something twice a second.
+/// How long the server may be silent, ns. It sends `Alive` twice a second.
 const SILENT_NS: u64 = 10_000_000_000;
-/// How often we say that we are there, ns.
+/// The interval of our `Alive` messages, ns.
 const ALIVE_NS: u64 = 1_000_000_000;
 /// How long it is waited for packets and messages at once.
 const LOOK: Duration = Duration::from_millis(50);
@@ -110,14 +110,14 @@ fn send_hello(server_session: &mut ServerSession) -> Result<(), Error> {
 struct Taking<'f> {
     session: &'f mut ServerSession,
     quiet_ns: u64,
-    /// What came down, and when each packet says that it was sent.
+    /// The packets received, and the sending time in each.
     down: PacketArrivals,
     stamps: Departures,
-    /// What the server says of both directions.
+    /// The server's report on both directions.
     up: PacketArrivals,
     departed: Departures,
     reported: bool,
-    /// We have said that all is sent, and when.
+    /// When we reported that all is sent.
     finished_at: Option<u64>,
     cut: Option<String>,
 }
@@ -138,8 +138,7 @@ impl<'f> Taking<'f> {
         }
     }
 
-    /// Takes what comes until the server has told everything and nothing more is to be expected, or it is
-    /// cut.
+    /// Receives until the server has reported everything and nothing more is expected, or it is cut off.
     fn wait_for_result(&mut self, sender: &ScopedJoinHandle<'_, Departures>) {
         let mut heard = self.session.clock.now();
         let mut alive = heard;
@@ -165,7 +164,7 @@ impl<'f> Taking<'f> {
             }
             if now.saturating_sub(alive) > ALIVE_NS && !self.reported {
                 alive = now;
-                // Where that fails, what is heard next says so.
+                // Where that fails, the next read returns the error.
                 let _ = self.session.line.send(&ControlMessage::Alive { arrived: self.down.arrived() });
             }
             let fds = [self.session.socket.as_fd(), self.session.line.as_fd()];
@@ -253,7 +252,7 @@ impl<'f> Taking<'f> {
 
     fn outcome(self, exchange: &Exchange, sent: &Departures) -> ExchangeResult {
         let up = stream_trace(&exchange.up, sent.all(), &self.up);
-        // Of what came each packet says when it was sent; of what did not only the server knows.
+        // Each received packet carries its sending time; those of lost packets only the server knows.
         let departed = self.departed.all().zip(self.stamps.all()).map(|(reported, stamp)| reported.or(stamp));
         let down = stream_trace(&exchange.down, departed, &self.down);
         for (worst, trace) in self.session.late.iter_mut().zip([&up, &down]) {

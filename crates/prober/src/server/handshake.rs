@@ -21,7 +21,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// How often someone is called who refuses, and how long is waited before the next call.
 const TRIES: u32 = 10;
 const BETWEEN: Duration = Duration::from_millis(150);
-/// How long an answer to what we say may take.
+/// How long a reply may take.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
 
 pub(super) fn connect(target: &ServerTarget) -> Result<ServerSession, Error> {
@@ -98,7 +98,7 @@ fn call(to: SocketAddr) -> io::Result<TcpStream> {
     TcpStream::connect_timeout(&to, CONNECT)
 }
 
-/// Says something and waits for what is said to it.
+/// Sends a message and waits for the reply.
 pub(super) fn answer(line: &mut Line, message: &ControlMessage) -> Result<ControlMessage, Error> {
     line.send(message).map_err(gone)?;
     match line.receive(tidegate_probe_wire::MOST, ANSWER).map_err(gone)? {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! carry_out ── Plan ─▶ server            sender thread ── packets on schedule ─▶
-//!    the calling thread: ◀── packets, stamped by the kernel; ◀── what the server says; until it has told what it saw
+//!    the calling thread: ◀── packets, stamped by the kernel; ◀── the server's messages, until its report is complete
 //! ```
 
 mod exchange;

@@ -143,6 +143,7 @@ impl Discipline for Codel {
         if own.qlen <= self.limit {
             return Trimmed::Nothing;
         }
+        // The peeked packet goes first (recorded: answers/codel-change-drops-the-held-packet-first).
         peeked.take().or_else(|| self.queue.pop_front(cx.pool)).map_or(Trimmed::Nothing, Trimmed::Dropped)
     }
 

@@ -88,6 +88,7 @@ impl Drr {
                 Err(TcError::new(Errno::Inval, "Specified DRR quantum cannot be zero"))
             }
             Some(ClassParams::Drr(params)) => {
+                // Recorded: answers/drr-quantum-clamped.
                 Ok(params.quantum.map(|bytes| bytes.clamp(MIN_QUANTUM, MAX_QUANTUM)))
             }
             _ => Err(TcError::new(Errno::Inval, "DRR options are required for this operation")),
@@ -134,7 +135,8 @@ impl Discipline for Drr {
             let len = match class.child.peek(cx) {
                 Peek::Packet(len) => len,
                 // A child that holds back what it has stops the whole ring, as in Linux; so does one whose
-                // packets vanished.
+                // packets vanished. One that dropped all it had is idle (recorded:
+                // answers/drr-class-idle-when-its-child-dropped-all).
                 nothing => {
                     if had && class.child.qlen() == 0 {
                         self.deactivate(at);

@@ -291,7 +291,8 @@ impl Discipline for FqCodel {
             None => return Ok(()),
             Some(_) => return Err(TcError::bare(Errno::Inval)),
         };
-        // The flow table cannot be resized: even the same number is refused.
+        // The flow table cannot be resized: even the same number is refused (recorded:
+        // answers/fq_codel-change-with-flows).
         if params.flows.is_some() {
             return Err(TcError::bare(Errno::Inval));
         }
@@ -302,6 +303,7 @@ impl Discipline for FqCodel {
         if !(own.qlen > self.limit || self.memory > u64::from(self.memory_limit)) {
             return Trimmed::Nothing;
         }
+        // Packets that no longer fit count as sent (recorded: answers/fq_codel-change-counts-as-sent).
         if let Some(pkt) = peeked.take() {
             return Trimmed::Sent(pkt);
         }

@@ -436,7 +436,7 @@ impl Discipline for Sfq {
     }
 
     fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
-        // In the order of service, each packet a group of its own.
+        // In the order of service, each packet a group of its own (recorded: answers/sfq-purge-order).
         while let Dequeue::Packet(pkt) = self.dequeue(cx, own) {
             cx.next_purge_group();
             cx.purge(own.handle, pkt);

@@ -1,4 +1,4 @@
-//! Packets with their class, queue, wait and fate, as pcapng: Wireshark shows why a packet was late.
+//! Packets with their class, queue, delay and outcome, as pcapng: Wireshark shows why a packet was late.
 //!
 //! [`CapturedPackets`] follows a capture's packets through a policy, [`SimulatedPackets`] those of a
 //! scenario's machines. Neither opens a file: anyone who has one gives a [`PcapSink`].

@@ -21,7 +21,7 @@ pub trait PcapSink {
 pub(super) struct PcapngWriter {
     sink: Box<dyn PcapSink>,
     writer: Writer,
-    /// Entries whose time has not come: packets leave a modem later than they are told of.
+    /// Entries that are not due: packets leave a modem later than they are reported.
     ahead: BinaryHeap<Reverse<Waiting>>,
     count: u64,
     /// Of each interface what was lost since its last packet.
@@ -97,8 +97,7 @@ impl PcapngWriter {
         }));
     }
 
-    /// Writes what happened until now; `since` is the moment in the network that stands for `began`, ns since
-    /// 1970.
+    /// Writes everything until now; `since` is the simulated time of `began`, ns since 1970.
     pub(super) fn write(&mut self, now: Time, (since, began): (Time, u64)) -> Result<(), ExternalError> {
         while let Some(Reverse(first)) = self.ahead.peek()
             && first.at <= now

@@ -12,9 +12,9 @@ use tidegate_sim::{LinkId, SojournRecord};
 /// A machine's device, by the scenario's names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchedDevice {
-    /// The machine.
+    /// The machine's name.
     pub machine: String,
-    /// Its device.
+    /// The device's name.
     pub device: String,
 }
 

@@ -20,7 +20,7 @@ pub trait PacketObserver {
     /// The links are there; no packet has arrived yet.
     fn begin(&mut self, gateway: &CaptureNetwork);
 
-    /// A packet has left, or was dropped: where it stood, and how its last stay ended.
+    /// A packet has left, or was dropped: where it was queued, and how its last sojourn ended.
     fn left(
         &mut self,
         gateway: &CaptureNetwork,
@@ -51,7 +51,7 @@ pub struct PacketLife {
     pub way: CaptureDirection,
     /// The frame's length.
     pub len: u32,
-    /// Where it stood, as far as that says most of it, and how much that says.
+    /// The queue that explains most of its delay, and how strong an explanation that is.
     pub queue: Option<(LinkId, QueueLocation)>,
     rank: Rank,
     /// How long it waited where: the links in turn.
@@ -59,7 +59,7 @@ pub struct PacketLife {
     marked: bool,
 }
 
-/// Where packets stand.
+/// A place where packets are queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     /// By the number of the observed link; `None`: the packet never waited.
@@ -79,7 +79,7 @@ struct Ledger {
     dropped: BTreeMap<String, u64>,
 }
 
-/// All of them.
+/// All packets of a replay.
 pub(crate) struct Account<'p> {
     policy: &'p TrialPolicy,
     step_ns: u64,
@@ -261,8 +261,8 @@ fn label(named: &ClassLabel) -> String {
     format!("{} {}", named.device, named.id)
 }
 
-/// How much a stay says of a packet: most where it was lost, then where a policy governs, then in a modem; a
-/// class says more than a root, and a longer wait more than a shorter one.
+/// How much a sojourn explains of a packet: most where it was dropped, then where a policy governs, then in a
+/// modem; a class more than a root, and a longer delay more than a shorter one.
 type Rank = (u8, bool, u64);
 
 fn rank(gateway: &CaptureNetwork, sojourn: &SojournRecord) -> Rank {

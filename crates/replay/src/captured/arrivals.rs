@@ -89,7 +89,7 @@ pub struct CapturedArrival {
     pub local: bool,
     /// The number of its flow.
     pub flow: u32,
-    /// Its headers.
+    /// The packet's headers.
     pub head: Head,
     /// Bytes of the IP packet.
     pub len: u32,
@@ -108,7 +108,7 @@ pub struct Flows {
 pub struct CapturedFlowKey {
     /// The source address; of IPv4 as an IPv6-mapped one.
     pub source: [u8; 16],
-    /// The destination address, likewise.
+    /// The destination address, IPv4 as IPv4-mapped.
     pub destination: [u8; 16],
     /// The protocol above IP.
     pub protocol: u8,
@@ -251,7 +251,7 @@ impl<'s> Arrivals<'s> {
         Ok(pieces.into_iter().map(arrival).collect())
     }
 
-    /// What the document tells of the capture.
+    /// The document's facts about the capture.
     pub(crate) fn summary(&self) -> CaptureSummary {
         CaptureSummary {
             file: self.options.file.clone(),

@@ -2,8 +2,8 @@
 //! policies; modelled, not captured.
 //!
 //! Each connection becomes a transfer of as many bytes as it carried in its main direction, begun when it
-//! began, with the round trip that its handshake shows. Datagrams come at their mean interval, whatever
-//! becomes of them. The result is the text of a scenario.
+//! began, with the round trip that its handshake shows. Datagrams come at their mean interval, independent of
+//! losses. The result is the text of a scenario.
 
 use super::arrivals::{CapturedFlowKey, Surveyed};
 use super::frames::{self, Ip};
@@ -23,7 +23,7 @@ use tidegate_pcap::CaptureDirection;
 const MOST: usize = 60;
 /// Conversations that are distinguished while the capture is read.
 const MOST_KNOWN: usize = 65_536;
-/// The round trip of a connection whose handshake is not there, if no one says.
+/// The default round trip of a connection whose handshake is not in the capture.
 const USUAL_RTT: Nanos = Nanos::millis(30);
 /// Link time after the last packet of the capture: what is slower than it was needs longer.
 const AFTER: u64 = 10;
@@ -69,11 +69,11 @@ impl ConversationRecord {
 
 /// A conversation that becomes part of the scenario.
 pub struct Conversation {
-    /// Who spoke with whom.
+    /// The two ends.
     pub key: CapturedFlowKey,
-    /// What they said.
+    /// What they exchanged.
     pub talk: ConversationRecord,
-    /// Its name in the scenario, and in what comes of it.
+    /// Its name in the scenario, and in the results.
     pub id: String,
 }
 
@@ -308,7 +308,7 @@ pub fn scenario(
     Ok(text + &traffic)
 }
 
-/// A conversation as a scenario says it.
+/// A conversation as an item of a scenario.
 fn item(part: &Conversation, near: &str, session: &str) -> String {
     let Conversation { key, talk, id } = part;
     let (from, to) = if talk.is_out() { (near, session) } else { (session, near) };

@@ -12,7 +12,7 @@ pub struct Ip<'b> {
     pub len: u32,
     /// It is of IPv6.
     pub v6: bool,
-    /// Which way it went, if the capture says.
+    /// The packet's direction, if the capture has it.
     pub direction: Option<CaptureDirection>,
 }
 
@@ -83,7 +83,8 @@ pub fn open<'b>(packet: &CapturedPacket<'b>) -> Result<Ip<'b>, LeftOut> {
     if !v6 && data[0] & 15 < 5 {
         return Err(LeftOut::Damaged);
     }
-    // A length of 0: more than the field can say, split by the card. Short frames are filled up to 60 bytes.
+    // A length of 0: more than the field can hold, split by the card (TSO). Short frames are padded to 60
+    // bytes.
     let said_len = if v6 { half(4) + 40 } else { half(2) };
     let empty = half(if v6 { 4 } else { 2 }) == 0 && !(v6 && there == 40);
     let len = if empty { there } else { said_len.min(there.max(said_len)) };
@@ -172,7 +173,7 @@ impl Ip<'_> {
         self.address(if self.v6 { 8 } else { 12 })
     }
 
-    /// The destination address, likewise.
+    /// The destination address, IPv4 as IPv4-mapped.
     pub fn destination(&self) -> [u8; 16] {
         self.address(if self.v6 { 24 } else { 16 })
     }
@@ -264,7 +265,7 @@ mod tests {
             open(&packet(link::ETHERNET, &filled, 60)).map(|ip| (ip.len, ip.bytes.len())),
             Ok((28, 28))
         );
-        // No length at all: more than the field can say.
+        // No length at all: more than the field can hold.
         let mut large = IP;
         (large[2], large[3]) = (0, 0);
         assert_eq!(open(&packet(link::RAW, &large, 70_000)).map(|ip| ip.len), Ok(70_000));

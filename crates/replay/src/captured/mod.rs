@@ -3,8 +3,8 @@
 //! ```text
 //! packets ──▶ frames ──▶ arrivals (which way, which flow, split) ──▶ gateway (a sim::Net, observed) ──▶ account ──▶ measure::replayed
 //! ```
-//! Packets arrive as they were captured, whatever becomes of those before them: no one slows down. [`closed`]
-//! makes a scenario of the capture's connections instead, so that they do.
+//! Packets arrive as they were captured, independent of the fate of those before them: no sender slows down.
+//! [`closed`] makes a scenario of the capture's connections instead, so that they do.
 
 mod account;
 mod arrivals;

@@ -17,7 +17,7 @@ pub struct CandidatePolicy {
     pub file: String,
     /// What a script is given.
     pub args: Vec<String>,
-    /// The policy.
+    /// The loaded policy.
     pub policy: TrialPolicy,
 }
 
@@ -37,7 +37,7 @@ impl CandidatePolicy {
     }
 }
 
-/// The network.
+/// The simulated network of a replay.
 pub struct CaptureNetwork {
     /// The network in virtual time.
     pub net: Net<GatewayMachine>,
@@ -194,7 +194,7 @@ impl ClassLabel {
     }
 }
 
-/// A policy says nothing.
+/// Whether a policy configures nothing.
 pub fn is_silent(policy: &TrialPolicy) -> bool {
     !policy.ops.iter().any(|op| matches!(op, tidegate_policy::Op::Qdisc(q) if q.verb != Verb::Delete))
 }

@@ -65,8 +65,8 @@ impl<'p> CaptureRun<'p> {
         problem
     }
 
-    /// All have arrived: the outcome of them, what the capture was, and how many packets stood behind later
-    /// ones in it.
+    /// All packets have arrived: their outcome, the facts about the capture, and how many packets were behind
+    /// later ones in it.
     ///
     /// # Errors
     /// What keeps the observer from going on.
@@ -137,7 +137,7 @@ impl Passage<'_> {
         Ok(())
     }
 
-    /// Lets what waits leave.
+    /// Lets the backlog leave.
     fn drain(&mut self, last: Time) -> Result<(), ExternalError> {
         let mut now = last;
         self.until(now)?;

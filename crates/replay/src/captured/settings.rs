@@ -1,13 +1,13 @@
-//! What a replay of a capture is told.
+//! The settings of a replay of a capture.
 
 use super::side::Prefix;
 use tidegate_packet::{Nanos, Rate};
 use tidegate_trial::ModemBuffer;
 
-/// What a modem holds if no one says.
+/// The default size of the modem's buffer.
 const USUAL_BUFFER: ModemBuffer = ModemBuffer::Time(Nanos::millis(250));
 
-/// What a replay of a capture is told: the line, and what is known about the capture.
+/// The settings of a replay of a capture: the line, and facts about the capture.
 #[derive(Clone, Debug)]
 pub struct CaptureSettings {
     /// The capture's name, for its reader: the path of its file.
@@ -22,13 +22,13 @@ pub struct CaptureSettings {
     pub dev: Option<String>,
     /// Where a device is stacked on another: the upper one, the lower one.
     pub over: Option<(String, String)>,
-    /// What these networks send goes out; none: what the capture says.
+    /// Packets from these networks are outgoing; empty: the capture's own directions count.
     pub from: Vec<Prefix>,
     /// What these addresses send is the gateway's own.
     pub local: Vec<Prefix>,
-    /// How many flows are told of, the largest first.
+    /// How many flows are reported, the largest first.
     pub top: usize,
-    /// The line's rate towards here; for connections that are made again.
+    /// The line's download rate; for connections that are made again.
     pub down: Option<Rate>,
     /// The round trip of connections whose handshake was not captured; `None`: 30 ms.
     pub rtt: Option<Nanos>,

@@ -96,10 +96,10 @@ const PRIVATE: [Prefix; 5] = [
     Prefix::v4([169, 254, 0, 0], 16),
 ];
 
-/// How to tell.
+/// How outgoing packets are recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirectionRule {
-    /// The capture says it of each packet.
+    /// The capture has a direction for each packet.
     Recorded,
     /// What these addresses send goes out, what is sent to them comes in.
     Ours(Vec<Prefix>),
@@ -137,7 +137,7 @@ impl DirectionRule {
     }
 }
 
-/// What a first look at a capture's packets gathers to tell.
+/// What a first pass over a capture's packets gathers for that.
 #[derive(Default)]
 pub(crate) struct Looking {
     packets: u64,
@@ -173,8 +173,8 @@ impl Looking {
         }
     }
 
-    /// How to tell, from what was seen: what the capture says; else private addresses are ours, otherwise the
-    /// address met most; of IPv6 the network met most.
+    /// The rule for what was seen: the capture's own directions; else private addresses are local, otherwise
+    /// the most frequent address; for IPv6 the most frequent network.
     pub(crate) fn rule(&self) -> DirectionRule {
         if self.packets > 0 && self.recorded == self.packets {
             return DirectionRule::Recorded;

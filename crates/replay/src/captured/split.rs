@@ -9,7 +9,7 @@ use tidegate_packet::header::{proto, tcp_flags};
 const MOST_KNOWN: usize = 65_536;
 /// Bytes of UDP's header.
 const UDP: usize = 8;
-/// The option of a SYN that tells the largest segment.
+/// The option of a SYN with the largest segment size (RFC 9293).
 const MSS: u8 = 2;
 
 /// The two ends of a connection, the sender of data first.
@@ -28,7 +28,7 @@ pub(crate) struct Piece {
 }
 
 impl Splitter {
-    /// Looks at what a SYN says.
+    /// Reads the options of a SYN.
     pub(crate) fn learn(&mut self, ip: &Ip<'_>) {
         if ip.protocol() != proto::TCP || self.segments.len() >= MOST_KNOWN {
             return;
@@ -36,7 +36,7 @@ impl Splitter {
         let (Some(ports), Some(tcp)) = (ip.ports(), ip.bytes.get(ip.header()..)) else { return };
         let syn = tcp.get(13).is_some_and(|flags| flags & tcp_flags::SYN != 0);
         if let Some(segment) = syn.then(|| segment_of(tcp)).flatten() {
-            // What the one who says it wants to be sent.
+            // A SYN's MSS is the size that its sender wants to receive.
             self.segments.insert((ip.destination(), ip.source(), (ports.1, ports.0)), segment);
         }
     }
@@ -104,7 +104,7 @@ fn write(front: &mut [u8], ip: &Ip<'_>, n: u32, offset: u32, len: u32, last: boo
     }
 }
 
-/// The largest segment that a SYN says, where its options are kept.
+/// The MSS of a SYN, where its options are in the capture.
 fn segment_of(tcp: &[u8]) -> Option<u32> {
     let end = usize::from(tcp.get(12)? >> 4) * 4;
     let mut at = 20;

@@ -47,14 +47,14 @@ pub struct PlainCommands {
     written: Option<Vec<u8>>,
     /// The exit code of the last command.
     code: u8,
-    /// `set +e` was said: the script continues after a command that fails.
+    /// The script has `set +e`: it continues after a command that fails.
     goes_on: bool,
 }
 
 /// A line that needs a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotPlain {
-    /// The line.
+    /// The line's text.
     pub line: String,
 }
 

@@ -10,13 +10,13 @@ pub struct RecordedPackets {
     pub flows: Vec<String>,
     /// The packets, in the order of arrival.
     pub lives: Vec<RecordedPacket>,
-    /// Where a packet that still waits stands, by its number.
+    /// The index of each waiting packet, by its number.
     waiting: BTreeMap<u32, usize>,
     /// In the order in which they left.
     left: Vec<usize>,
 }
 
-/// A packet.
+/// A packet of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedPacket {
     /// The number of its flow.
@@ -37,7 +37,7 @@ pub enum RecordedEnd {
     Waits,
     /// It left.
     Left {
-        /// When.
+        /// The time when it left.
         at: Time,
         /// Congestion was marked on it.
         marked: bool,

@@ -1,7 +1,7 @@
 //! Recorded runs of a real kernel, carried out again packet by packet.
 //!
-//! A recording is a folder with `link`, `script.tc`, `schedule.csv` and `draws.csv`; what comes of it has the
-//! form of the recording's other files, so that both can be compared byte by byte.
+//! A recording is a folder with `link`, `script.tc`, `schedule.csv` and `draws.csv`; the result has the form
+//! of the recording's other files, so that both can be compared byte by byte.
 
 mod beside;
 mod commands;

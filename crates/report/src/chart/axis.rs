@@ -116,8 +116,9 @@ impl Axis {
         values.into_iter().map(|value| (value, self.written(value))).collect()
     }
 
-    /// The same for a horizontal axis, with units where they are needed: at the last figure, or, where a
-    /// scale of spans goes from milliseconds to seconds, at the last of the ones and at each of the others.
+    /// Marks for a horizontal axis, with units where they are needed: at the last figure, or, where a scale
+    /// of durations goes from milliseconds to seconds, at the last of the milliseconds and at each of the
+    /// seconds.
     pub fn marked_across(&self) -> Vec<(f64, String)> {
         let mut marked = self.marked();
         let (_, high) = self.scale.ends();

@@ -16,20 +16,20 @@ pub struct Group {
     pub cases: Vec<Mark>,
 }
 
-/// A case.
+/// A case with its marks.
 #[derive(Clone, Debug)]
 pub struct Mark {
     /// What it is called: a policy.
     pub name: String,
-    /// Its look.
+    /// The mark's look.
     pub look: Look,
     /// The bar from here to there.
     pub bar: (f64, f64),
-    /// The dot.
+    /// The value of the dot.
     pub dot: f64,
     /// The thin line's end beyond the bar, and before it its beginning.
     pub whisker: (f64, f64),
-    /// The figure that stands behind it.
+    /// The figure written behind it.
     pub text: String,
 }
 
@@ -44,7 +44,7 @@ const NAMES: f64 = 118.0;
 /// Characters of a name.
 const NAME: usize = 16;
 
-/// The share of the width that marks may take: figures stand behind them.
+/// The share of the width that marks may take: figures come behind them.
 const ROOM: f64 = 0.7;
 
 /// An axis for cases with spans up to `high` ns: what is beyond it leaves room for figures.
@@ -57,7 +57,7 @@ pub fn cases_spans(low: u64, high: u64) -> Axis {
     }
 }
 
-/// The same for rates.
+/// An axis for rates.
 pub fn cases_rates(high: f64) -> Axis {
     Axis::rates_to(high / ROOM)
 }

@@ -63,7 +63,7 @@ fn name(plot: &mut Plot, samples: &[Sample]) {
         let rightmost = n + 1 == count;
         let room = if rightmost { across < 0.75 } else { across < 0.2 };
         let (anchor, shift) = if room { ("", 0.02) } else { (" end", -0.02) };
-        // One above the other, should both stand on the same side.
+        // One above the other, where both are on the same side.
         let share = if count == 1 { 0.5 } else { 0.62 - 0.3 * n as f64 };
         let down = plot.height * (1.0 - share);
         plot.text(&format!("{} halo{anchor}", sample.class), across + shift, down, &sample.name);

@@ -1,10 +1,10 @@
-//! A picture in a page or by itself, and what all charts write.
+//! A picture in a page or in its own file, and what all charts write.
 
 use std::fmt::Write as _;
 
 /// Units of a plot's width; what is finer is not drawn.
 pub const WIDE: f64 = 1000.0;
-/// Room around a picture that stands alone and is drawn up to its edges.
+/// Room around a picture in its own file that is drawn up to its edges.
 pub(super) const AIR: f64 = 12.0;
 
 /// Colours, light and dark, and how marks look. Part of every page and of every standalone drawing.
@@ -38,7 +38,7 @@ pub(super) enum Body {
 /// Room around a plot's marks, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Margin {
-    /// For what stands on the vertical axis.
+    /// For the figures of the vertical axis.
     pub left: f64,
     /// For direct labels.
     pub right: f64,
@@ -111,7 +111,7 @@ impl Drawing {
         &self.title
     }
 
-    /// A plot's grid, marks and words, as wide as what they stand in.
+    /// A plot's grid, marks and words, as wide as their container.
     pub(super) fn content(&self) -> String {
         let Body::Plot { height, under, marks, over, .. } = &self.body else { return String::new() };
         format!(

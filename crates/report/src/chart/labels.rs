@@ -1,7 +1,7 @@
 //! Labels that do not cover each other.
 
-/// Moves places apart until neighbours stand `gap` from each other within `low..=high`, as little as needed.
-/// Where there is too little room for all, they stand evenly.
+/// Moves places apart until neighbours are `gap` from each other within `low..=high`, as little as needed.
+/// Where there is too little room for all, they are spaced evenly.
 pub(super) fn apart(places: &mut [f64], gap: f64, low: f64, high: f64) {
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_by(|&a, &b| places[a].total_cmp(&places[b]));

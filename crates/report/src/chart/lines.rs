@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::drawing::{Drawing, Margin};
 use super::plot::Plot;
 
-/// A line: its name stands at its end.
+/// A line, with its name at its end.
 #[derive(Clone, Debug)]
 pub struct ChartLine {
     /// What the line is called, written at its end.
@@ -42,7 +42,7 @@ pub fn lines(
                 [above.first(), above.last()].into_iter().flatten().map(|p| (p.0, low)).collect();
             plot.area(fill, &above, &below);
         }
-        // A filled line needs no dashes to be told from others.
+        // A filled line needs no dashes to be distinguished.
         let plain = if line.fill.is_some() { " plain" } else { "" };
         plot.line(&format!("{}{plain}", line.class), &points);
         plot.hanging(line.points.iter().filter(|(_, value)| value.is_none()).map(|(x, _)| *x), 7.0);

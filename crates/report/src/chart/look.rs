@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look(pub usize);
 
-/// Things that one chart tells apart.
+/// The most series that one chart distinguishes.
 pub const LOOKS: usize = 6;
 
 /// Colours and dashes. The first four lie far apart in colour for everyone, because dots have no dashes; so

@@ -1,8 +1,8 @@
 //! Charts as SVG.
 //!
-//! A chart is made of figures and gives a [`Drawing`], which goes into a page ([`Drawing::inline`]) or stands
-//! alone ([`Drawing::alone`]). In a page a plot is as wide as its box while its text keeps its size: an outer
-//! `svg`, its margins being padding, holds text and grid in percent and pixels, an inner one the marks,
+//! A chart is made of figures and gives a [`Drawing`], which goes into a page ([`Drawing::inline`]) or a file
+//! of its own ([`Drawing::alone`]). In a page a plot is as wide as its box while its text keeps its size: an
+//! outer `svg`, its margins being padding, holds text and grid in percent and pixels, an inner one the marks,
 //! stretched from a width of [`WIDE`] units. Colours are variables of the style sheet in `style.css`, light
 //! and dark.
 

@@ -20,15 +20,15 @@ pub struct NetworkNode {
 pub struct NetworkLink {
     /// One end.
     pub from: usize,
-    /// The other.
+    /// The other end.
     pub to: usize,
     /// What it is called.
     pub name: String,
     /// What it carries from the first end to the other.
     pub there: String,
-    /// And back.
+    /// What it carries back.
     pub back: String,
-    /// The slowest.
+    /// It is the slowest link.
     pub strong: bool,
 }
 
@@ -46,7 +46,7 @@ const LINE: f64 = 12.0;
 /// From here on it would be no picture.
 const MOST_PLACES: usize = 40;
 
-/// Where a place stands: its column and its height.
+/// The position of a node: its column and its height.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spot {
     column: usize,
@@ -82,7 +82,7 @@ fn x_of(spot: Spot) -> f64 {
     2.0 + spot.column as f64 * (WIDE + BESIDE)
 }
 
-/// Columns by distance from one end of the longest way; rows so that neighbours stand near each other.
+/// Columns by distance from one end of the longest path; rows so that neighbours are near each other.
 fn spots(count: usize, roads: &[NetworkLink]) -> Vec<Spot> {
     let furthest = |from: usize| distances(from, count, roads).into_iter().max().unwrap_or(0);
     // The first of those that are furthest from something: scenarios name the users first.
@@ -105,7 +105,7 @@ fn spots(count: usize, roads: &[NetworkLink]) -> Vec<Spot> {
     spots
 }
 
-/// Who hangs on a place in the nearer half, and on nothing else, stands before it: users beside users.
+/// A node in the nearer half with one neighbour only is placed before it: users beside users.
 fn back_to_front(columns: &mut [usize], roads: &[NetworkLink]) {
     let last = columns.iter().copied().max().unwrap_or(0);
     for n in 0..columns.len() {
@@ -128,7 +128,7 @@ fn neighbours(of: usize, roads: &[NetworkLink]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Roads from a place to every other; what cannot be reached stands in the first column.
+/// Links from a node to every other; unreachable nodes are in the first column.
 fn distances(from: usize, count: usize, roads: &[NetworkLink]) -> Vec<usize> {
     let mut known = vec![None; count];
     let mut reached = vec![from];

@@ -12,14 +12,14 @@ pub struct PacketSpan {
     pub flow: usize,
     /// When it arrived, ms.
     pub arrived: f64,
-    /// What became of it.
+    /// How it ended.
     pub end: SpanEnd,
 }
 
-/// What became of a packet.
+/// How a packet's time in a queue ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SpanEnd {
-    /// It left.
+    /// It left the queue.
     Left {
         /// When, ms.
         at: f64,

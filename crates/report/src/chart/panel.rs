@@ -6,7 +6,7 @@ use super::look::Look;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Where a panel stands and what its axes are.
+/// The position of a panel and its axes.
 pub(super) struct Panel {
     pub(super) left: f64,
     pub(super) top: f64,

@@ -1,6 +1,5 @@
-//! Six panels about what was asked again and again, arranged as Dan Siemon's ping-exp (2009) arranges them:
-//! latency over time; packets lost, mean latency and its deviation side by side; a histogram; losses over
-//! time.
+//! Six panels about repeated pings, arranged as Dan Siemon's ping-exp (2009) arranges them: latency over
+//! time; packet loss, mean latency and its deviation side by side; a histogram; losses over time.
 
 use super::axis::Axis;
 use super::drawing::{Body, Drawing, cut, short, words};
@@ -11,12 +10,12 @@ use std::fmt::Write as _;
 use tidegate_measure::numbers::{format_duration, percent};
 use tidegate_measure::{Pings, deviation};
 
-/// Someone who was asked again and again.
+/// The pings of one target.
 #[derive(Clone, Debug, Default)]
 pub struct PingRow {
     /// What the target is called, written beside its row.
     pub name: String,
-    /// When it was asked, in ns from the beginning, and how long each answer took; `None`: none came.
+    /// When each request was sent, in ns from the beginning, and the round-trip time; `None`: lost.
     pub answers: Vec<(u64, Option<u64>)>,
 }
 
@@ -36,8 +35,8 @@ struct Figures {
     deviation: Option<u64>,
 }
 
-/// The six panels; at most [`LOOKS`] targets, those beyond are told by name below. Answers over time are
-/// dots, or joined by lines that losses break.
+/// The six panels; at most [`LOOKS`] targets, those beyond are named below. Round-trip times are dots, or
+/// joined by lines that losses break.
 pub fn pingexp(title: &str, description: &str, targets: &[PingRow], drawn: SeriesStyle) -> Drawing {
     let shown = &targets[..targets.len().min(LOOKS)];
     let longest =

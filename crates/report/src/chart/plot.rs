@@ -19,10 +19,10 @@ pub struct Reference {
 /// Columns a line is thinned to where it is drawn large.
 const COLUMNS: usize = 200;
 
-/// Pixels from a level's line down to the foot of its name where that stands below.
+/// Pixels from a level's line down to the foot of its name where the name is below.
 const NAME_HEIGHT: f64 = 14.0;
 
-/// What stands above the shaded time; where something else needs the room, it goes.
+/// The words above the shaded time; where something else needs the room, they are left out.
 pub(super) const NOT_YET: &str = "<text class=\"halo\" x=\"4\" y=\"-4\">warm-up</text>";
 
 /// A plot in the making.
@@ -32,7 +32,7 @@ pub(super) struct Plot {
     pub(super) height: f64,
     /// Columns that lines are thinned to.
     pub(super) columns: usize,
-    /// Pixels at the top that no value reaches: there stands what has no value.
+    /// Pixels at the top that no value reaches: samples without a value are marked there.
     pub(super) head: f64,
     margin: Margin,
     under: String,
@@ -132,7 +132,7 @@ impl Plot {
         }
     }
 
-    /// An area between two courses of equally many points.
+    /// An area between two series of equally many points.
     pub(super) fn area(&mut self, class: &str, above: &[(f64, f64)], below: &[(f64, f64)]) {
         let place = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
             points.iter().map(|&(x, y)| self.place(x, y)).collect()
@@ -214,7 +214,7 @@ impl Plot {
         }
     }
 
-    /// Dots at points, as large as `class` says; those that would lie on each other are drawn once.
+    /// Dots at points, as large as `class` sets; those that would overlap are drawn once.
     pub(super) fn dots(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>) {
         let mut path = String::new();
         let mut drawn = BTreeSet::new();
@@ -240,7 +240,7 @@ impl Plot {
         }
     }
 
-    /// What stands at the left of a row at the top.
+    /// The words at the left of a row at the top.
     pub(super) fn aside(&mut self, y: f64, text: &str) {
         let (y, text) = (short(y), escape(text));
         let _ = write!(self.under, "<text class=\"end\" x=\"-8\" y=\"{y}\">{text}</text>");
@@ -275,8 +275,7 @@ impl Plot {
     }
 }
 
-/// A path through points in tenths of a unit, each told as its distance from the one before: the shortest way
-/// to say it.
+/// A path through points in tenths of a unit, each relative to the one before: the shortest encoding.
 fn trace(path: &mut String, points: impl Iterator<Item = (f64, f64)>) {
     let tenths = |value: f64| (value * 10.0).round() as i64;
     let mut before = None;
@@ -298,7 +297,7 @@ fn trace(path: &mut String, points: impl Iterator<Item = (f64, f64)>) {
     }
 }
 
-/// Tenths as SVG reads them, set off from what stands before.
+/// Tenths as SVG reads them, separated from the number before.
 fn number(path: &mut String, tenths: i64) {
     if tenths < 0 {
         path.push('-');

@@ -18,7 +18,7 @@ pub struct Range {
 const TITLE: f64 = 24.0;
 /// Pixels of a bar with its distance to the next.
 const BAR: f64 = 18.0;
-/// Pixels at the left, where half a tick's figure stands.
+/// Pixels at the left for half of a tick's figure.
 const MARGIN: f64 = 14.0;
 /// Pixels between rows.
 const GAP: f64 = 12.0;
@@ -58,7 +58,7 @@ fn bar(plot: &mut Plot, class: &str, (from, to): (f64, f64), y: f64, text: &str)
         y + 5.0
     );
     plot.beneath(&piece);
-    // Where there is no room on the right, the figure stands on the left.
+    // Where there is no room on the right, the figure is on the left.
     let (across, anchor) = if to < 0.72 { (to + 0.012, "") } else { (from - 0.012, " end") };
     plot.text(&format!("{class} halo{anchor}"), across, y + 4.0, text);
 }

@@ -57,7 +57,7 @@ impl Scale {
         Scale { low, high: if high > low { high } else { low * 10.0 }, kind: Kind::Log }
     }
 
-    /// The same scale in a unit of which `per` make one of this scale's.
+    /// The scale in a unit of which `per` make one of this scale's.
     pub fn times(self, per: f64) -> Scale {
         let kind = match self.kind {
             Kind::Even(step) => Kind::Even(step.map(|step| step * per)),

@@ -1,4 +1,4 @@
-//! Many small charts on one sheet: what was asked again and again, for each row and column of a table.
+//! Many small charts on one sheet: repeated pings, for each row and column of a table.
 
 use super::axis::Axis;
 use super::drawing::{Body, Drawing, cut, short, words};
@@ -12,14 +12,14 @@ use tidegate_measure::{Pings, deviation};
 /// A case on the sheet.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
-    /// Who was asked; empty: this case was not run.
+    /// The targets; empty: this case was not run.
     pub targets: Vec<PingRow>,
 }
 
 const LEFT: f64 = 16.0;
 const WIDE: f64 = 210.0;
 const HIGH: f64 = 110.0;
-/// From one chart to the next: the axis's figures stand between.
+/// The distance between charts, for the axis's figures.
 const BESIDE: f64 = 50.0;
 /// From one row to the next, without a line for each target.
 const BELOW: f64 = 74.0;

@@ -8,7 +8,7 @@ use super::steps::staircase;
 /// A band of the stack; the first lies lowest.
 #[derive(Clone, Debug)]
 pub struct Band {
-    /// A short name: it stands at the band's right end.
+    /// A short name, written at the band's right end.
     pub name: String,
     /// Its colour, from 1.
     pub colour: usize,

@@ -1,4 +1,4 @@
-//! One course in steps, small: a class's rate, its queue, its tokens.
+//! One time series in steps, small: a class's rate, its queue, its tokens.
 
 use super::axis::Axis;
 use super::drawing::{Drawing, Margin};
@@ -59,7 +59,7 @@ pub fn steps(
     plot.finished(title, description)
 }
 
-/// The corners of a course that holds each value for a step.
+/// The corners of a series that keeps each value for a step.
 pub(super) fn staircase(values: &[f64], step: f64) -> Vec<(f64, f64)> {
     let corner = |(n, &value): (usize, &f64)| [(n as f64 * step, value), ((n + 1) as f64 * step, value)];
     values.iter().enumerate().flat_map(corner).collect()

@@ -8,10 +8,10 @@ use super::look::Look;
 use super::plot::{NOT_YET, Plot, Reference};
 use std::fmt::Write as _;
 
-/// The course of one thing.
+/// One time series.
 #[derive(Clone, Debug)]
 pub struct ChartSeries {
-    /// Its name; it stands at its end.
+    /// Its name, written at its end.
     pub name: String,
     /// How it looks.
     pub look: Look,
@@ -19,7 +19,7 @@ pub struct ChartSeries {
     pub points: Vec<(f64, Option<f64>)>,
 }
 
-/// How courses are drawn.
+/// How time series are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SeriesStyle {
     /// A line from point to point.
@@ -36,7 +36,7 @@ pub enum SeriesStyle {
 pub struct TimeSeriesChart {
     /// The things compared.
     pub series: Vec<ChartSeries>,
-    /// How.
+    /// The style of all series.
     pub drawn: SeriesStyle,
     /// Levels to compare with.
     pub references: Vec<Reference>,
@@ -104,7 +104,7 @@ fn draw(plot: &mut Plot, course: &ChartSeries, drawn: SeriesStyle) {
     }
 }
 
-/// The median of a course's last tenth: where its name belongs.
+/// The median of a series' last tenth: where its name belongs.
 fn late(points: &[(f64, Option<f64>)]) -> Option<f64> {
     let values: Vec<f64> = points.iter().filter_map(|(_, value)| *value).collect();
     let mut last = values[values.len() - values.len().div_ceil(10)..].to_vec();
@@ -113,8 +113,8 @@ fn late(points: &[(f64, Option<f64>)]) -> Option<f64> {
 }
 
 impl Drawing {
-    /// The same drawing with moments marked: a line from top to bottom and a number above it. Only plots over
-    /// time have moments.
+    /// Marks events in the drawing: a line from top to bottom and a number above it. Only plots over time
+    /// have events.
     pub fn with_moments(mut self, x: &Axis, moments: &[Moment]) -> Drawing {
         let Body::Plot { height, over, .. } = &mut self.body else { return self };
         // On a telephone's width the words reach to the middle.

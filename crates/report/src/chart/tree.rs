@@ -1,4 +1,4 @@
-//! A class tree: who shares with whom, what each may have, what it used, and what leads there.
+//! A class tree: the classes with their limits, what they sent, and the filters that lead there.
 
 use super::drawing::{Body, Drawing, OTHERS, cut, escape, short, words};
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ pub struct Legend {
 }
 
 const WIDTH: f64 = 300.0;
-/// A child stands so much further to the right than its parent.
+/// How much further to the right than its parent a child is.
 const INDENT: f64 = 24.0;
 const LINE: f64 = 16.0;
 /// Between boxes.
@@ -66,7 +66,7 @@ impl TreeBox {
         30.0 + LINE * self.lines.len() as f64 + if self.load.is_some() { 14.0 } else { 2.0 }
     }
 
-    /// What stands beside a leaf: a reason, or filters.
+    /// The words beside a leaf: a reason, or filters.
     fn beside(&self) -> Vec<(&'static str, String)> {
         let mut lines: Vec<(&str, String)> =
             self.dead.iter().map(|why| ("lost", format!("unreachable: {why}"))).collect();
@@ -80,8 +80,8 @@ impl TreeBox {
     }
 }
 
-/// The tree, roots on top, children below and to the right of their parent; what leads to a box stands on its
-/// right.
+/// The tree, roots on top, children below and to the right of their parent; the filters that lead to a box
+/// are on its right.
 pub fn tree(title: &str, description: &str, nodes: &[TreeBox]) -> Drawing {
     forest(title, description, nodes, &[], None)
 }

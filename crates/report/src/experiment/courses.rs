@@ -11,7 +11,7 @@ use tidegate_measure::experiment::{LinkSeries, RunRecord, TransferRecord, group_
 use tidegate_measure::numbers::{rate, size};
 use tidegate_measure::trial::ClassSeries;
 
-/// Values that a course is averaged to, at most.
+/// The most values that a time series is averaged to.
 const MOST_VALUES: usize = 150;
 const HEIGHT: f64 = 170.0;
 
@@ -60,7 +60,7 @@ pub(super) fn transfers(
     (!own.is_empty()).then(|| drawing.with_moments(&time, &happened.moments))
 }
 
-/// `no. 2` of `upload-2`: the chart says which group it is.
+/// `no. 2` of `upload-2`: the chart names the group.
 fn short_name(id: &str) -> String {
     id.strip_prefix(group_of(id))
         .and_then(|rest| rest.strip_prefix('-'))
@@ -86,7 +86,7 @@ fn link<'e>(one: &RunView<'e>, name: &str, up: bool) -> Option<&'e LinkSeries> {
 /// Bytes from which on one speaks of a queue: more than one packet on its way.
 const A_QUEUE: u64 = 2_000;
 
-/// The directions of links where a queue ever stood.
+/// The directions of links that ever had a queue.
 pub(super) fn links<'e>(shown: &[RunView<'e>]) -> Vec<(&'e str, bool)> {
     let mut found: Vec<(&'e str, bool)> = Vec::new();
     for one in shown {
@@ -199,7 +199,7 @@ pub(super) fn before_link(
     charts_of(&shown).map(draw).collect()
 }
 
-/// A series that tells the end of each step, as points.
+/// A series of values at the end of each step, as points.
 fn points<T: Copy + Into<u64>>(run: &RunRecord, series: &[T]) -> Vec<(f64, Option<f64>)> {
     let point = |(n, &value): (usize, &T)| (((n + 1) as u64 * run.step_ns) as f64, Some(value.into() as f64));
     series.iter().enumerate().map(point).collect()
@@ -221,7 +221,7 @@ fn device(id: &str) -> &str {
     id.rsplit_once(' ').map_or("", |(device, _)| device)
 }
 
-/// Points of a course: when and how much.
+/// Points of a time series: time and value.
 type Points = Vec<(f64, Option<f64>)>;
 
 /// What of classes is drawn.

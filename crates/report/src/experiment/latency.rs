@@ -1,4 +1,4 @@
-//! Charts of what was asked again and again.
+//! Charts of probes.
 
 use super::show::{Happened, Looks as _, RunView, Under, charts_of, end_of};
 use crate::chart::{

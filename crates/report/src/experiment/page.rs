@@ -226,7 +226,7 @@ fn repeats(under: &Under<'_>) -> Markup {
     }
 }
 
-/// What happened, with the numbers that stand on the charts.
+/// The events, with their numbers on the charts.
 fn meanwhile_list(meanwhile: &Happened<'_>) -> Markup {
     let more = meanwhile.events.len().saturating_sub(MOST_EVENTS);
     let list = html! {
@@ -246,7 +246,7 @@ fn meanwhile_list(meanwhile: &Happened<'_>) -> Markup {
     }
 }
 
-/// What happened at a moment, to whom, and what was answered.
+/// An event: its time, its node, and the output.
 fn happening(event: &EventRecord, of: &[&str]) -> Markup {
     let seconds = format!("{:.2}", event.at as f64 / 1e9);
     let seconds = seconds.trim_end_matches('0').trim_end_matches('.');

@@ -10,7 +10,7 @@ use tidegate_measure::bits_per_second;
 use tidegate_measure::numbers::{format_duration, rate, size};
 use tidegate_measure::trial::{ClassSeries, TreeNode, TrialDocument, TrialRun};
 
-/// Values that a course of throughput is averaged to, at most.
+/// The most values that a time series of throughput is averaged to.
 const MOST_VALUES: usize = 130;
 
 /// Throughput averaged over groups of steps: the values in bits per second, and the length of a group in ns.
@@ -99,8 +99,8 @@ fn bands(run: &TrialRun, leaves: &[&ClassSeries], palette: &Palette) -> (Vec<Ban
     (bands, step)
 }
 
-/// What a device's tree may send at most, and what says so: the highest classes or qdiscs that have a limit,
-/// together.
+/// The most that a device's tree may send, and what limits it: the highest classes or qdiscs that have a
+/// limit, together.
 fn most(trial: &TrialDocument, device: &str) -> Option<(String, u64)> {
     let here: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == device).collect();
     let mut below: BTreeSet<&str> = BTreeSet::new();

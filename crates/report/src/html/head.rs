@@ -1,4 +1,4 @@
-//! What was tried and what came of it: the verdict, the figures that matter, all loads at a glance.
+//! The policy and its result: the verdict, the figures that matter, all loads at a glance.
 
 use super::parts::{Data, Reading, THE_SAME, capital, ending, figure, prose, tied};
 use crate::chart::{Axis, Range, ranges};
@@ -84,9 +84,9 @@ fn chosen<'t>(pair: &Pair<'t>) -> Vec<Vec<&'t str>> {
     things
 }
 
-/// Answers from which a 95th percentile says something.
+/// The least number of replies for a 95th percentile.
 const MANY: usize = 20;
-/// Lost with the policy, from which on it is said.
+/// The least loss with the policy that is mentioned.
 const LOST: f64 = 0.005;
 
 /// A thing's figures: of several directions the worse one, on each side.

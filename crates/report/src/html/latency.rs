@@ -105,9 +105,9 @@ fn time_drawing(figures: &FigurePair<'_>, probe: &TrialProbe, end: u64, log: boo
     lines(&title, &description, axes, 240.0, began as f64, &drawn)
 }
 
-/// How long the probe `id` (or else the main one) waited over time, without and with the policy, under the
-/// first load that fills the link; as an SVG file of its own, the scale even or logarithmic. `None`: nothing
-/// was asked.
+/// The round-trip times of the probe `id` (or else the main one) over time, without and with the policy,
+/// under the first load that fills the link; as an SVG file of its own, with a linear or logarithmic scale.
+/// `None`: there is no such probe.
 pub fn picture(trial: &TrialDocument, id: &str, log: bool) -> Option<String> {
     let pairs = pairs(trial);
     let pair =

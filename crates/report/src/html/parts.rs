@@ -88,7 +88,7 @@ pub(crate) fn prose(text: &str) -> Markup {
     tied(html! { (text) })
 }
 
-/// Joins figures and their units with spaces that do not break; markup may stand around them.
+/// Joins figures and their units with spaces that do not break; markup may surround them.
 pub(crate) fn tied(markup: Markup) -> Markup {
     const UNITS: [&str; 13] =
         ["ms", "s", "µs", "%", "B", "kB", "MB", "GB", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "times"];
@@ -102,7 +102,7 @@ pub(crate) fn tied(markup: Markup) -> Markup {
         out.push_str(word);
         after_digit = word.ends_with(|c: char| c.is_ascii_digit());
     }
-    // The same markup with other spaces.
+    // The markup with those spaces.
     PreEscaped(out)
 }
 

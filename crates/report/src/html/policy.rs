@@ -64,7 +64,7 @@ fn one(trial: &TrialDocument, device: &str, run: Option<&TrialRun>, palette: &Pa
     }
 }
 
-/// The boxes: a leaf's only qdisc stands inside it. And how many are left out.
+/// The boxes: a leaf's only qdisc is inside its box. And how many are left out.
 fn boxes(
     trial: &TrialDocument,
     here: &[&TreeNode],

@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// How a style attribute begins. Quotation marks of foreign text are written `&quot;`, so it is always one of
-/// ours.
+/// The beginning of a style attribute. Quotation marks of foreign text are written `&quot;`, so it is always
+/// one of ours.
 const ATTRIBUTE: &str = " style=\"";
 
 /// The document around a page's content.
@@ -49,8 +49,8 @@ pub(crate) fn document(title: &str, styles: &[&str], script: &str, content: Mark
     page.0 + "\n"
 }
 
-/// Without letters that cannot be seen, or that turn the text after them round: what a script says is shown
-/// as it is.
+/// Without characters that are invisible, or that reverse the text after them: a script's text is shown as it
+/// is.
 fn shown(text: &str) -> String {
     text.chars().map(|c| if c == '\n' || tidegate_text::is_visible(c) { c } else { '\u{fffd}' }).collect()
 }

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use tidegate_measure::loss::{DirectionLoss, LossDocument};
 use tidegate_measure::numbers::percent;
 
-/// What stands where there is no figure.
+/// The text of a missing figure.
 const NOTHING: &str = "–";
 
-/// As a table, with doubts and notes.
+/// As a table, with caveats and notes.
 pub fn text(of: &LossDocument) -> String {
     let columns =
         ["sent", "lost", "share", "95 % interval", "bursts", "longest", "mean gap", "reordered", "copies"];

@@ -8,7 +8,7 @@ use tidegate_measure::experiment::{
 };
 use tidegate_measure::numbers::{format_duration, percent, rate};
 
-/// What stands where there is no figure.
+/// The text of a missing figure.
 const NOTHING: &str = "–";
 
 /// Delays and losses each way, rates, marks that changed, and what to know about all of it.
@@ -53,7 +53,7 @@ fn delays(of: &Experiment) -> Table {
         for probe in run.probes.iter().filter(|probe| probe.unit == "round trip") {
             let figures = probe.figures(run.window);
             let at = |p: f64| figures.rtt.percentile(p).map_or(NOTHING.to_owned(), format_duration);
-            // Of the whole run, so it stands once.
+            // A figure of the whole run, so it is printed once.
             let minute =
                 run.responsiveness().filter(|_| first).map_or(String::new(), |rpm| format!("{rpm:.0}"));
             let name = if first { called(of, load, run) } else { String::new() };
@@ -101,7 +101,7 @@ fn jitter(probe: &ProbeRecord, window: (u64, u64)) -> String {
     jitter.mean().map_or(NOTHING.to_owned(), |ns| format_duration(ns as u64))
 }
 
-/// What flows carried, and what TCP says of them.
+/// What flows carried, with TCP's own figures.
 fn carried(of: &Experiment) -> Table {
     let columns =
         ["payload per second", "fairness", "sent again", "TCP's round trip", "window", "delivery rate"];

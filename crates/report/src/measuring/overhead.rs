@@ -42,7 +42,7 @@ pub fn text(document: &OverheadDocument) -> String {
     out
 }
 
-/// The coding, as it is said.
+/// The coding, in words.
 fn coding(coding: Coding) -> String {
     match coding {
         Coding::Bytes => "byte by byte (Ethernet, cable, fibre, a shaper)".into(),
@@ -130,7 +130,7 @@ const CLOSE: u32 = 256;
 /// Height of the charts, pixels.
 const HEIGHT: f64 = 260.0;
 
-/// What is said of each chart: what it shows, and how to read it.
+/// The caption of each chart: what it shows, and how to read it.
 const CAPTIONS: [(&str, &str); 2] = [
     ("Packets per second", " on the saturated line, by packet size: measured, and as the model predicts."),
     (

@@ -1,5 +1,4 @@
-//! What half a minute showed of a line: a few sentences, a table, what would mend it; as text, JSON, one
-//! page.
+//! What half a minute showed of a line: a few sentences, a table, a remedy; as text, JSON, one page.
 
 use crate::chart::{
     Axis, ChartSeries, Drawing, LOOKS, Look, Moment, SeriesStyle, TimeSeriesChart, time_series,
@@ -88,7 +87,7 @@ fn between(quick: &Quick, Stretch { after, before, .. }: Stretch) -> String {
     }
 }
 
-/// The same, with what stands there in a home's network.
+/// The same part of the path, with the usual device there in a home's network.
 fn known_as(quick: &Quick, stretch: Stretch) -> String {
     let ends = (stretch.after.map(|after| distance(quick, after)), distance(quick, stretch.before));
     let there = match ends {

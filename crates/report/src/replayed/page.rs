@@ -1,4 +1,4 @@
-//! A capture held against policies, as one page.
+//! Policies compared on a capture, as one page.
 
 use super::text::sentences;
 use crate::chart::{
@@ -18,7 +18,7 @@ type Waits = (String, Vec<Option<u64>>);
 
 /// Height of charts, pixels.
 const HEIGHT: f64 = 240.0;
-/// Classes of a policy that a chart tells apart.
+/// Classes of a policy that a chart distinguishes.
 const MOST_CLASSES: usize = LOOKS;
 
 /// The page: an HTML document that needs nothing else.
@@ -57,7 +57,7 @@ fn head(replayed: &Replayed, heading: &str) -> Markup {
     }
 }
 
-/// The lowest place of a scale: no wait at all stands there too.
+/// The lowest value of a scale: no delay at all is drawn there too.
 fn lowest(waits: impl Iterator<Item = u64>, high: u64) -> u64 {
     waits.filter(|ns| *ns > 0).min().unwrap_or(1).max(high / 100_000).max(1)
 }
@@ -189,7 +189,7 @@ fn waits_over_time(replayed: &Replayed, title: &str, lines: &[Waits], drawn: Ser
     lines.chunks(LOOKS).enumerate().map(draw).collect()
 }
 
-/// A step without packets leaves the line where it was; no wait stands at the lowest place that the scale
+/// A step without packets leaves the line where it was; no delay is drawn at the lowest value that the scale
 /// has.
 fn points(waits: &[Option<u64>], step_ns: u64, low: u64) -> Vec<(f64, Option<f64>)> {
     let known = waits.iter().enumerate().filter_map(|(at, wait)| Some((at, (*wait)?)));

@@ -1,4 +1,4 @@
-//! A capture held against policies, on a terminal.
+//! Policies compared on a capture, on a terminal.
 
 use crate::html::parts::Data;
 use crate::table::{Align, Table, clean};

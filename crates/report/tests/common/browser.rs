@@ -57,7 +57,7 @@ pub(crate) fn look(browser: &Path, name: &str, page: &str, width: u32, dark: boo
             "--disable-sync",
         ])
         .args(["--disable-background-networking", "--disable-component-update", "--hide-scrollbars"])
-        // No one answers: a page that asked for anything would go without.
+        // No server: a page that requested anything would go without.
         .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--dump-dom"])
         .arg(format!("--blink-settings=preferredColorScheme={}", if dark { 0 } else { 1 }))
         .arg(format!("--user-data-dir={}", profile.display()))

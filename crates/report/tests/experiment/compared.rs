@@ -39,7 +39,7 @@ fn what_is_not_alike_is_said() {
         other.runs[0].cut = true;
     });
     let comparing = Comparing::new(&sides);
-    // What these say is tested where they are found (crates/analysis/tests/suite/compared.rs).
+    // The sentences are tested where they are made (crates/analysis/tests/suite/compared.rs).
     assert!(comparing.apart.len() >= 8, "{:?}", comparing.apart);
     let text = comparison_text(&comparing);
     for sentence in &comparing.apart {

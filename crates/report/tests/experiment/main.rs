@@ -1,4 +1,4 @@
-//! What becomes of an experiment: charts, pages, files.
+//! An experiment's results: charts, pages, files.
 
 #[path = "../common/browser.rs"]
 mod browser;

@@ -61,7 +61,7 @@ fn pictures_are_not_empty() {
         let corner = |picture: &Pixmap| picture.pixel(3, 3).map(|p| p.red());
         assert_eq!((corner(&light), corner(&dark)), (Some(0xfd), Some(0x15)), "{name}");
     }
-    // Words are there: where the title stands, something is as dark as ink.
+    // There is text: at the title's place something is as dark as ink.
     let (_, drawing) = charts.iter().find(|(name, _)| name == "upload-dest1-time").expect("a chart");
     let picture = png(drawing, 760.0, 2.0, Theme::Light).expect("a picture");
     let picture = Pixmap::decode_png(&picture).expect("a PNG");

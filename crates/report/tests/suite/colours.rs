@@ -69,8 +69,8 @@ fn neighbours_are_told_apart() {
         (1..COLOURS).map(|n| (format!("c{n}"), format!("c{}", n + 1))).collect();
     pairs.push((format!("c{COLOURS}"), format!("c{OTHERS}")));
     pairs.push(("with".into(), "without".into()));
-    // Lines of things compared cross each other: those with the same dashes are told by colour alone, and
-    // dots have no dashes.
+    // Lines of things compared cross each other: those with the same dashes are distinguished by colour
+    // alone, and dots have no dashes.
     let looks = (0..LOOKS).flat_map(|a| (0..a).map(move |b| (Look(a), Look(b))));
     let alike = looks.filter(|(a, b)| a.dashes() == b.dashes() || a.0.max(b.0) < 4);
     pairs.extend(alike.map(|(a, b)| (format!("c{}", a.colour()), format!("c{}", b.colour()))));

@@ -13,7 +13,7 @@ const MOST_BYTES: usize = 2_000_000;
 #[test]
 fn one_file_of_bearable_size() {
     let page = html(&trial());
-    // For whoever wants to look at it.
+    // For a reader of the page.
     std::fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixture.html"), &page)
         .expect("target/tmp is writable");
     assert!(page.len() < MOST_BYTES, "{} bytes", page.len());

@@ -1,5 +1,5 @@
-//! What `quick` says of lines whose truth is known: paths made up at random, with places that are silent,
-//! slow to answer for themselves, or lose packets. A sentence may be missing; none may be wrong.
+//! The sentences of `quick` on lines whose truth is known: paths made up at random, with hops that are
+//! silent, slow to reply themselves, or drop packets. A sentence may be missing; none may be wrong.
 
 use tidegate_measure::pinged::PingRequest;
 use tidegate_measure::quick::{Grade, HopResult, LoadDirection, LoadPhase, Quick};
@@ -11,7 +11,7 @@ const MS: u64 = 1_000_000;
 const PINGS: u64 = 40;
 const PHASE: u64 = PINGS * 50 * MS;
 
-/// A path and what waits on it under load.
+/// A path with its queueing delays under load.
 struct Line {
     quick: Quick,
     /// What waits before each place and behind the one nearer, in ms.
@@ -40,7 +40,8 @@ fn line(draws: &mut Seeded) -> Line {
         idle += 1 + below(draws, 20);
         waited += waits[n];
         let silent = n + 1 < places && draws.below(4) == 0;
-        // Clearly slower than the far end: one that is slow by less cannot be told from a queue before it.
+        // Clearly slower than the server: one that is slower by less cannot be distinguished from a queue
+        // before it.
         let slow = if n + 1 < places && draws.below(4) == 0 { 2 * whole + 20 + below(draws, 300) } else { 0 };
         let loses = if draws.below(4) == 0 { 5 } else { u32::MAX };
         let mut answer = |n: u64| {
@@ -122,7 +123,7 @@ fn what_is_said_of_a_line_is_so() {
     assert!(one > 1000 && several > 100 && unsaid > 100, "{one}, {several}, {unsaid}");
 }
 
-/// The grade is that of what waits on the whole path, or of one beside its bounds.
+/// The grade follows the queueing delay of the whole path, or is beside one of its bounds.
 fn graded_by_growth(line: &Line, whole: u64, lines: &[String]) {
     let Some(grade) = lines.iter().find_map(|sentence| sentence.strip_prefix("Grade ")) else { return };
     let letter = grade.split(':').next().expect("a letter");

@@ -36,7 +36,7 @@ fn what_has_no_room_goes_and_names_are_cut() {
     assert!(screen(course, 120).contains("packet/s"), "there is room for more");
 }
 
-/// What the kernel tells has no times and no door; the tree is the same.
+/// The kernel's figures have no times and no packet I/O backend; the tree is the same.
 #[test]
 fn what_is_not_told_is_nothing() {
     let plain = |at| {

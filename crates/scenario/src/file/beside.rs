@@ -3,7 +3,7 @@
 use crate::files::{FileError, Files};
 use std::path::{Path, PathBuf};
 
-/// Where a scenario's file stands, and who reads the files that it names.
+/// The directory of a scenario's file, and the reader of the files that it names.
 pub(super) struct Beside<'f> {
     dir: PathBuf,
     files: &'f dyn Files,
@@ -25,7 +25,7 @@ impl<'f> Beside<'f> {
         self.files.exists(path)
     }
 
-    /// Its text.
+    /// The content of a file.
     ///
     /// # Errors
     /// Why it cannot be read.

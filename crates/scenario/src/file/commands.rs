@@ -1,4 +1,4 @@
-//! Commands of a machine, as they stand in a file or on a command line.
+//! Commands of a machine, as written in a file or on a command line.
 
 use crate::model::MachineCommand;
 use crate::tables::Diagnostic;
@@ -9,7 +9,7 @@ use tidegate_shims::TOOLS;
 /// What only a shell understands.
 const SHELL: [char; 9] = ['$', '|', '>', '<', ';', '&', '`', '*', '('];
 
-/// A command that stands in the file.
+/// A command in the file.
 pub(crate) fn command(line: &str, at: Range<usize>) -> Result<MachineCommand, Diagnostic> {
     match parse_command(line) {
         Ok(words) => Ok(MachineCommand { words, at }),

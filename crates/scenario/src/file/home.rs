@@ -79,7 +79,7 @@ pub(crate) fn read(
     Ok(())
 }
 
-/// `wan = "eth0"`, or `over = "ppp0 on eth2"`: the device of the policy, and the one it stands on.
+/// `wan = "eth0"`, or `over = "ppp0 on eth2"`: the device of the policy, and the one it is stacked on.
 fn wan(keys: &mut Keys<'_>) -> Result<(String, Option<String>), Diagnostic> {
     let wan = keys.read("wan", text)?.map(str::to_owned);
     let Some(value) = keys.get("over") else { return Ok((wan.unwrap_or_else(|| "eth0".into()), None)) };

@@ -10,7 +10,7 @@ use tidegate_sim::{Cells, Impairment, LinkFraming, LossModel, Reorder, Trace};
 use tidegate_syntax::quantity::SizeOrTime;
 use toml::de::DeValue;
 
-/// Both directions: what stands outside, or in `both`, holds for both, `up` and `down` for one.
+/// Both directions: keys outside, or in `both`, apply to both, `up` and `down` to one.
 pub(crate) fn both(
     keys: &mut Keys<'_>,
     beside: &Beside<'_>,
@@ -24,7 +24,7 @@ pub(crate) fn both(
     Ok((direction(keys, "up", &common, beside)?, direction(keys, "down", &common, beside)?))
 }
 
-/// What a key says of one direction, else what holds for both.
+/// The value of a key for one direction, else the one for both.
 pub(crate) fn direction(
     keys: &mut Keys<'_>,
     key: &'static str,

@@ -1,4 +1,4 @@
-//! A scenario's file, read: every mistake is told with its place.
+//! A scenario's file, parsed: every error is reported with its place.
 //!
 //! ```text
 //! links, home ──▶ network (nodes, cables) ──▶ machines, hosts ──▶ policies, traffic, timeline ──▶ expectations
@@ -27,10 +27,10 @@ use tidegate_packet::Nanos;
 
 pub use commands::{BadCommand, parse_command};
 
-/// The longest run, so that a slip of the pen (`duration = "60h"`) is told.
+/// Bounds that catch typing errors (`duration = "60h"`).
 const MAX_REPEATS: u64 = 10_000;
 
-/// Parses the text of a scenario; `path` is where it stands, for files beside it and for messages.
+/// Parses the text of a scenario; `path` is its file, for files beside it and for messages.
 ///
 /// # Errors
 /// The place of what is wrong, why, and what to write instead.

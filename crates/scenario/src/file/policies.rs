@@ -9,7 +9,7 @@ use crate::model::{PolicySource, ScenarioPolicy};
 use crate::tables::{Diagnostic, Keys, TableValue, in_order, text, title};
 use toml::de::DeValue;
 
-/// What there is where no policy is told.
+/// The policy `none`: no configuration.
 pub(crate) fn none() -> ScenarioPolicy {
     ScenarioPolicy {
         name: "none".into(),

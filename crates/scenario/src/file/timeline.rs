@@ -39,7 +39,7 @@ pub(crate) fn read(
     Ok(all)
 }
 
-/// What a machine is told.
+/// A command for a machine.
 fn machine_command(
     keys: &mut Keys<'_>,
     time: Nanos,

@@ -67,8 +67,8 @@ pub(crate) fn joined(
     Ok(items)
 }
 
-/// What is repeated at an interval does not begin with the others, unless that is said: pings of several
-/// hosts that all fall into the same instant are no one's. (The golden section of the interval keeps any
+/// Probes that are repeated at an interval do not begin together unless a start is given: pings of several
+/// hosts in the same instant would be unrealistic. (Multiples of the golden section of the interval keep any
 /// number of them apart.)
 fn out_of_step(number: u64, item: &TrafficItem) -> Nanos {
     let every = match item.what {
@@ -101,7 +101,7 @@ fn kind<'t>(keys: &mut Keys<'t>) -> Result<(&'static str, TableValue<'t>), Diagn
     }
 }
 
-/// `a -> server`: the sender, the receiver; `a <- server`: the receiver asked for it.
+/// `a -> server`: the sender, the receiver; `a <- server`: the receiver requests the data.
 fn parties(value: TableValue<'_>, network: &Network) -> Result<(usize, usize, bool), Diagnostic> {
     let written = text(value)?;
     // The words begin behind the quote.
@@ -297,7 +297,7 @@ fn transfer(keys: &mut Keys<'_>, login: bool, receiver_opens: bool) -> Result<Tr
     })
 }
 
-/// What a page is made of, if anything is said of that.
+/// The parts of a page, if any are given.
 fn shape(keys: &mut Keys<'_>) -> Result<Option<PageShape>, Diagnostic> {
     let bytes = |value: TableValue<'_>| Ok(size(value)?.clamp(1, u64::from(u32::MAX)) as u32);
     let document = keys.read("document", bytes)?;

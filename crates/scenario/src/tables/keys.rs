@@ -1,4 +1,4 @@
-//! The keys of a table: each is asked for by name, and one that no one asked for is a mistake.
+//! The keys of a table: each is read by name, and one that was never read is an error.
 
 use super::diagnostic::Diagnostic;
 use std::ops::Range;
@@ -17,7 +17,7 @@ pub struct Keys<'t> {
 }
 
 impl<'t> Keys<'t> {
-    /// Of a table that stands there.
+    /// The keys of a table at this place.
     pub fn new(table: &'t DeTable<'t>, at: Range<usize>) -> Keys<'t> {
         Keys { table, at, known_keys: Vec::new() }
     }
@@ -37,7 +37,7 @@ impl<'t> Keys<'t> {
         }
     }
 
-    /// Where the table stands.
+    /// The place of the table.
     pub fn place(&self) -> Range<usize> {
         self.at.clone()
     }
@@ -77,10 +77,10 @@ impl<'t> Keys<'t> {
         })
     }
 
-    /// Nothing else may stand there.
+    /// Fails if there are other keys.
     ///
     /// # Errors
-    /// The first key that no one asked for, and the nearest that someone did.
+    /// The first unknown key, and the nearest known one.
     pub fn finish(mut self) -> Result<(), Diagnostic> {
         self.known_keys.sort_unstable();
         self.known_keys.dedup();

@@ -6,7 +6,7 @@ use tidegate_packet::Nanos;
 use tidegate_syntax::quantity::{self, BadQuantity, SizeOrTime};
 use toml::de::DeValue;
 
-/// A text.
+/// A string.
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
@@ -17,7 +17,7 @@ pub fn text<'t>(value: TableValue<'t>) -> Result<&'t str, Diagnostic> {
         .ok_or_else(|| Diagnostic::new(value.span(), "expected a string", "put it in quotes"))
 }
 
-/// A title: a text of one line, because it stands in lines that are ours.
+/// A title: a string of one line, because it is printed within lines of ours.
 ///
 /// # Errors
 /// The value is no text, or has line breaks or other control characters.
@@ -54,7 +54,7 @@ pub fn texts<'t>(value: TableValue<'t>) -> Result<Vec<&'t str>, Diagnostic> {
     }
 }
 
-/// A text or a number, as it would stand on a command line.
+/// A string or a number, as it would be written on a command line.
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.

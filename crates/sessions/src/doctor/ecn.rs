@@ -1,4 +1,4 @@
-//! What becomes of the ECN field on the way to a host.
+//! What happens to the ECN field on the way to a host.
 
 use crate::error::{Context, Result};
 use std::net::IpAddr;
@@ -9,14 +9,14 @@ use tidegate_prober::{AddressFamily, Error, quoted};
 
 /// A code point that is seldom rewritten by others (AF41), and ECT(0): it may be marked.
 const SENT: u8 = 34 << 2 | 2;
-/// How often the host is asked.
+/// How many packets the host gets.
 const TRIES: u64 = 5;
 const BETWEEN: Duration = Duration::from_millis(100);
-/// Hops that are asked what they saw.
+/// The most hops whose ICMP quotes are read.
 const MOST_HOPS: u8 = 8;
 
-/// Asks a host, and looks at the DS field of its answer and at what routers quote; what cannot be known is
-/// said.
+/// Sends to a host, and reads the DS field of its reply and of what routers quote; what cannot be known is
+/// added to `unknown`.
 ///
 /// # Errors
 /// It has no address, there is no way, or we may not ask.

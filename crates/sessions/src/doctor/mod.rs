@@ -1,5 +1,5 @@
-//! Two looks at this computer: what is configured, what counts, and what follows is
-//! `tidegate_measure::doctor`'s to judge.
+//! Two readings of this computer: its configuration and counters; what follows is computed by
+//! `tidegate_measure::doctor`.
 //!
 //! ```text
 //! /sys, /proc, ethtool, nft (system.rs) ─┐
@@ -32,15 +32,15 @@ pub struct DoctorOptions<'d> {
     pub host: Option<&'d str>,
     /// The command line that looks again, for the document.
     pub again: String,
-    /// The flag that ends the wait for the second look when it is set; asked for before the first look.
+    /// The flag that ends the wait for the second reading when it is set; called before the first reading.
     pub stop: fn() -> &'static AtomicBool,
 }
 
-/// Looks at this computer and judges what was seen; and whether the second look came early, because someone
-/// did not want to wait.
+/// Reads this computer's state and evaluates it; and whether the second reading came early, because the user
+/// stopped the wait.
 ///
 /// # Errors
-/// There is no such device, the kernel cannot be asked, or the host cannot be.
+/// There is no such device, or the kernel or the host cannot be asked.
 pub fn diagnose(options: &DoctorOptions<'_>) -> Result<(Diagnosis, bool)> {
     if !(0.1..=3600.0).contains(&options.seconds) {
         return invalid("--duration is from 100ms to 1h");
@@ -112,7 +112,8 @@ fn wait(until: Instant, stop: &AtomicBool) -> std::io::Result<()> {
     }
 }
 
-/// Ways past the chains. Kernels without nft have none; who may not ask is told so.
+/// Flow tables, which bypass the chains. Kernels without nft have none; without the permission that is
+/// reported as unknown.
 fn flow_tables(unknown: &mut Vec<String>) -> Vec<FlowTableFacts> {
     let result = Netfilter::open().and_then(|mut netfilter| netfilter.flow_tables());
     let table = |table: tidegate_netlink::FlowTable| FlowTableFacts {
@@ -133,7 +134,8 @@ fn flow_tables(unknown: &mut Vec<String>) -> Vec<FlowTableFacts> {
     }
 }
 
-/// Leaves a device and those that belong to it: beneath it, on it, led to, and where default routes lead.
+/// Keeps a device and those that belong to it: below it, on top of it, redirected to, and those of default
+/// routes.
 fn keep(facts: &mut Facts, dev: &str) {
     let mut kept: BTreeSet<String> = BTreeSet::from([dev.to_owned()]);
     let out: Vec<String> = facts.outwards().iter().map(|device| device.name.clone()).collect();
@@ -173,7 +175,7 @@ fn looked_at(facts: &Facts) -> Vec<String> {
     all
 }
 
-/// A device that is shaped or led somewhere.
+/// A device that is shaped or redirected.
 fn of_device(device: &DeviceFacts) -> Option<String> {
     let shaper = device.shaper.as_ref()?;
     let rate = shaper

@@ -1,4 +1,4 @@
-//! What `/sys` and `/proc` tell of devices, routes and processors.
+//! Devices, routes and processors, from `/sys` and `/proc`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +38,7 @@ struct Times {
 }
 
 impl Counters {
-    /// As they stand.
+    /// The present counters.
     pub(super) fn now() -> Counters {
         Counters {
             bytes: bytes(&read("/proc/thread-self/net/dev")),
@@ -62,7 +62,7 @@ impl Counters {
         both.map(since).collect()
     }
 
-    /// What became of packets that came since an earlier look.
+    /// The packets that arrived since an earlier reading.
     pub(super) fn softnet_since(&self, before: &Counters) -> Softnet {
         Softnet {
             processed: self.softnet.processed.saturating_sub(before.softnet.processed),
@@ -97,7 +97,7 @@ fn device(name: &str, beneath_ppp: &[String]) -> DeviceFacts {
         is_ppp,
         mtu: number("mtu").and_then(|mtu| u32::try_from(mtu).ok()).unwrap_or(1500),
         txqueuelen: number("tx_queue_len").and_then(|packets| u32::try_from(packets).ok()).unwrap_or(0),
-        // In Mbit/s; what does not know says -1.
+        // In Mbit/s; an unknown speed is -1.
         speed_bps: number("speed").filter(|mbit| (1..=1_000_000).contains(mbit)).map(|mbit| mbit * 1_000_000),
         features: ethtool::features(name).unwrap_or_default(),
         byte_limits: byte_limits(&dir),

@@ -1,4 +1,4 @@
-//! What stands on devices: shapers and their classes, what is led where, and what the policy means.
+//! What is installed on devices: shapers and their classes, redirects, and the findings about the policy.
 
 use crate::error::{Error, Result};
 use serde_json::Value;
@@ -26,7 +26,7 @@ const MOST_CHECKED: usize = 5;
 /// What everyone has counted now.
 ///
 /// # Errors
-/// Whoever is asked is gone.
+/// The daemon or the kernel is gone.
 pub(super) fn look(sources: &mut [SnapshotSource]) -> Result<Vec<Snapshot>> {
     let snapshot = |source: &mut SnapshotSource| {
         let document = source.snapshot()?;
@@ -95,7 +95,7 @@ fn class_of(device: &watch::DeviceSnapshot, class: &watch::ClassSnapshot) -> Sha
     }
 }
 
-/// Notes what becomes of what comes in by a device.
+/// Notes where a device's incoming packets go.
 pub(super) fn note_inwards(device: &mut DeviceFacts, kernel: &mut Kernel) {
     let Ok((installed, _)) = kernel.installed(&device.name) else { return };
     let inwards = |filter: &&FilterDump| [INGRESS, CLSACT_INGRESS].contains(&filter.parent);
@@ -157,7 +157,7 @@ fn is_kernels(device: &DeviceFacts) -> bool {
     device.shaper.as_ref().is_some_and(|shaper| shaper.backend == "kernel")
 }
 
-/// What stands on a device, as tc lists it.
+/// What is installed on a device, as tc lists it.
 fn listing(kernel: &mut Kernel, name: &str) -> Option<String> {
     let (installed, unread) = kernel.installed(name).ok()?;
     if !unread.is_empty() {

@@ -13,7 +13,7 @@ use tidegate_replay::captured::frames::{self, Ip};
 use tidegate_replay::{CaptureReader, ReadCaptureError};
 use tidegate_sys::input_file;
 
-/// Packets that `tidegate loss` sends, if nothing is said.
+/// Packets that `tidegate loss` sends by default.
 pub const USUAL_COUNT: u32 = 100;
 /// Bytes of the longest text of tcpdump's.
 const MAX_LINES: u64 = 256 << 20;
@@ -23,7 +23,7 @@ const FRONT: usize = 32;
 const UDP: usize = 8;
 const UDP_PROTOCOL: u8 = 17;
 
-/// What a file says.
+/// The content of a file.
 enum CaptureFile {
     /// Packets one by one.
     Packets(Vec<Seen>),
@@ -66,7 +66,7 @@ pub struct Captures<'c> {
     pub again: String,
 }
 
-/// What was lost between two captures. `say` hears of a capture that is damaged at its end.
+/// What was lost between two captures. `say` gets a message about a capture that is damaged at its end.
 ///
 /// # Errors
 /// A file cannot be read or is no capture, or no one knows how many packets were sent.

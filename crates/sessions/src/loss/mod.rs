@@ -15,7 +15,7 @@ use tidegate_measure::loss::{DirectionLoss, LossDocument};
 use tidegate_measure::stream::{Exchange, ExchangeResult, Path as _, Stream};
 use tidegate_prober::{ServerSession, ServerTarget};
 
-/// Sends the same packets to a server of tidegate's and has it send them, and tells what was lost. `stop`
+/// Sends the same packets to a server of tidegate's and has it send them, and returns what was lost. `stop`
 /// ends it early, with what is known by then; `again` is the command line that measures again, for the
 /// document.
 ///
@@ -40,7 +40,7 @@ fn document(mut lost: LossDocument, outcome: &ExchangeResult, host: &str) -> Los
     let up = DirectionLoss::of(&format!("here to {host}"), &outcome.up);
     match &outcome.cut {
         None => lost.ways = vec![up, DirectionLoss::of(&format!("{host} to here"), &outcome.down)],
-        // What came upwards only the far end knows, and how much it sent.
+        // Which uploaded packets arrived only the server knows, and how many it sent.
         Some(why) => {
             let arrived = outcome.down.arrived();
             lost.partial = Some(format!(

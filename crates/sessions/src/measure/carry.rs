@@ -18,7 +18,7 @@ pub(crate) const STEP_NS: u64 = 100_000_000;
 /// The payload of what floods.
 const FLOOD: u16 = 1400;
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Debug)]
 pub(crate) struct Load {
     /// When it began, by our clock, ns.

@@ -1,4 +1,4 @@
-//! From what came of the loads to the document that tables, pages, comparisons and flent's files are made of.
+//! From the loads' results to the document that tables, pages, comparisons and flent's files are made of.
 //!
 //! All exchanges of a session are read together: the far clock's offset and pace are the same throughout, and
 //! what an idle path takes is what shows them best.
@@ -14,7 +14,7 @@ use tidegate_prober::{Error, MeasuredFlow};
 /// Who is at the ends.
 pub(crate) const HERE: &str = "here";
 
-/// A load that was carried out, as part of what was asked for.
+/// A load that was carried out, as part of the test.
 #[derive(Debug)]
 pub(crate) struct Done<'p> {
     pub(crate) plan: &'p LoadPlan,
@@ -53,7 +53,7 @@ impl Ways {
     }
 }
 
-/// What became of the packets upwards only the server can say: where it is gone, no one knows.
+/// Which uploaded packets arrived only the server can report: when it is gone, that is unknown.
 fn known(outcome: &ExchangeResult) -> ExchangeResult {
     match outcome.cut {
         None => outcome.clone(),
@@ -281,7 +281,7 @@ fn transfer(
     let edge = |at: u64| carried_by(&carried.bytes, began + at);
     let series: Vec<u64> =
         (0..steps).map(|n| edge((n + 1) * STEP_NS).saturating_sub(edge(n * STEP_NS))).collect();
-    // At the end of each step what was said last.
+    // At the end of each step the last reported value.
     let tcp_sample_of =
         |n: u64| carried.samples.iter().rev().find(|sample| since(sample.at_ns) <= (n + 1) * STEP_NS);
     let samples: Vec<_> = (0..steps).map(|n| tcp_sample_of(n).copied().unwrap_or_default()).collect();

@@ -24,11 +24,11 @@ const REST: Duration = Duration::from_millis(500);
 /// A test that is to be carried out.
 #[derive(Clone, Debug)]
 pub struct Measurement {
-    /// The server.
+    /// The server's address.
     pub target: ServerTarget,
     /// The name of the test, for the document; `None`: the usual loads.
     pub test: Option<String>,
-    /// Its loads.
+    /// The loads of the test.
     pub plan: Plan,
     /// What the path as it is now is called in results.
     pub name: String,
@@ -181,7 +181,7 @@ fn notes(
             plan.title
         )
     }));
-    // What is cut was told above.
+    // A cut is reported above.
     notes.extend(ways.reading.doubts.iter().filter(|doubt| !doubt.starts_with("only part")).cloned());
     notes.extend(far.doubts());
     if done.iter().any(|one| one.plan.icmp && one.load.icmp.is_none()) {

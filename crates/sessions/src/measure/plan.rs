@@ -1,4 +1,4 @@
-//! What the tests are made of: what is asked meanwhile, and what loads the path. Names are flent's.
+//! The tests: the probes, and the loads of the path. Names are flent's.
 
 use crate::error::{Error, Result};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub struct LoadPlan {
     pub test: Option<String>,
     /// How long it lasts.
     pub length: Duration,
-    /// What is asked meanwhile.
+    /// The probes.
     pub probes: Vec<ProbePlan>,
     /// TCP flows towards the server, each with its code point.
     pub up: Vec<u8>,
@@ -59,7 +59,7 @@ pub struct Wishes {
     pub idle: Duration,
     /// From one probe to the next.
     pub every: Duration,
-    /// Flows of the tests that do not say how many.
+    /// Flows of the tests without a fixed number.
     pub streams: u32,
     /// Code points beside each other; empty: as the test has it.
     pub marks: Vec<(String, u8)>,
@@ -159,7 +159,7 @@ pub fn plan(name: Option<&str>, wishes: &Wishes) -> Result<Plan> {
     load.length = wishes.length.unwrap_or(LONG);
     load.test = Some(flents(&load.name).to_owned());
     let has_load = !load.up.is_empty() || !load.down.is_empty() || load.flood.is_some();
-    // No one can say what a load does who does not know what it is like without.
+    // The effect of a load cannot be known without the idle line.
     let idle = LoadPlan { probes: load.probes.clone(), ..idle };
     let title = format!("{name}: {}", load.title);
     Ok(Plan { title, loads: if has_load { vec![idle, load] } else { vec![load] } })

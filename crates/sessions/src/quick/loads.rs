@@ -1,4 +1,4 @@
-//! What loads the line, one after the other, and what went through meanwhile.
+//! The loads of the line, one after the other, and their throughput.
 
 use super::watch::{Watch, median};
 use crate::error::Result;
@@ -37,7 +37,7 @@ pub(super) struct Stage<'w> {
     pub(super) stop: &'static AtomicBool,
     /// Never more than this, bits per second.
     pub(super) most: f64,
-    /// What is done, told now and then.
+    /// Gets progress messages now and then.
     pub(super) tell: &'w (dyn Fn(&str) + Sync),
 }
 
@@ -222,7 +222,7 @@ impl Stage<'_> {
         (LoadPhase { load, window, by, up_bits, down_bits, ..LoadPhase::default() }, trouble)
     }
 
-    /// One transfer; what went through once it had settled, bits per second.
+    /// One transfer; its throughput once it had settled, bits per second.
     fn transfer(
         &self,
         flow: FlowOpener,

@@ -36,10 +36,10 @@ enum Reflector {
     Host,
 }
 
-/// What is asked for.
+/// The options of `quick`.
 pub struct QuickOptions<'q> {
     /// Hosts with `tidegate serve`, pages (`http://HOST/FILE`), or hosts that answer pings; the first is
-    /// asked all the time.
+    /// pinged throughout.
     pub reflectors: &'q [String],
     /// How a reflector of a name is reached, if it has `tidegate serve`.
     pub target: &'q dyn Fn(&str) -> Result<ServerTarget>,
@@ -53,9 +53,9 @@ pub struct QuickOptions<'q> {
     pub dev: Option<&'q str>,
     /// The command line that measures again, for the document.
     pub again: String,
-    /// What is being done, told now and then.
+    /// Gets progress messages now and then.
     pub tell: &'q (dyn Fn(&str) + Sync),
-    /// The flag that ends it early when it is set; asked for once it is known who the reflectors are.
+    /// The flag that ends it early when it is set; called once the servers are known.
     pub stop: fn() -> &'static AtomicBool,
     /// Hears before the simulator tries the policy that would fix the line how many runs that takes, and how
     /// many seconds of link time.
@@ -145,7 +145,7 @@ fn carry_out(
         ));
         return Ok(());
     }
-    // What did not come about, or was stopped, is told and is no phase.
+    // A load that failed, or was stopped, is reported and is no phase.
     let done = |quick: &mut Quick, (phase, trouble): (LoadPhase, Option<String>)| {
         let is_whole = trouble.is_none() && !stage.is_stopped();
         quick.notes.extend(trouble.map(|what| format!("{}: {what}", phase.load.word())));

@@ -1,4 +1,4 @@
-//! The policy that would fix a line, and what the simulator says of it.
+//! The policy that would fix a line, and the simulator's prediction for it.
 
 use crate::error::{Error, Result, chain};
 use crate::predict::{LineDirection, MeasuredLine, Prediction, Traffic, TriedPolicy, predict};
@@ -26,7 +26,7 @@ pub(super) fn of(quick: &mut Quick, dev: &str, watch: &ExperimentWatch<'_>) -> O
     Some(Remedy { policy, predicted })
 }
 
-/// A short policy for these rates; what is not known stands in it as a comment. `None`: nothing went up.
+/// A short policy for these rates; unknown values are comments in it. `None`: the upload failed.
 fn short(dev: &str, up: CapacityEstimate, down: Option<CapacityEstimate>) -> Option<String> {
     let written = |rate: CapacityEstimate| tc_rate(rounded(rate.bits()));
     if rounded(up.bits()) == 0 {

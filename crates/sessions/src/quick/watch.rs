@@ -1,4 +1,4 @@
-//! Who stands on the way, and how long they take to answer.
+//! The hops on the path, and how long they take to reply.
 
 use crate::error::{Context, Result};
 use std::net::IpAddr;
@@ -14,17 +14,17 @@ use tidegate_prober::ping::{PingMethod, PingSchedule, Pinger};
 const HOPS: u8 = 4;
 /// From one question to the next.
 const OFTEN: Duration = Duration::from_millis(40);
-/// What was asked longer ago tells nothing of now.
+/// Older requests show nothing of the present.
 const RECENT: u64 = 3_000_000_000;
 
-/// Everybody on the way, asked again and again.
+/// All hops on the path, pinged repeatedly.
 pub(super) struct Watch {
     pinger: Arc<Pinger>,
     /// When it began.
     pub(super) began: Instant,
-    /// The far end's address.
+    /// The server's address.
     pub(super) far: IpAddr,
-    /// The same as `places`, before anything was asked.
+    /// As `places`, before anything was sent.
     who: Vec<(String, Option<u8>)>,
 }
 
@@ -42,7 +42,7 @@ impl Watch {
             else {
                 continue;
             };
-            // A router that may be asked once a second says too little in half a minute.
+            // A router that may be pinged once a second gives too few replies in half a minute.
             if plan.interval == OFTEN {
                 plans.push((plan, format!("hop {} ({address})", hop.distance), Some(hop.distance)));
             }

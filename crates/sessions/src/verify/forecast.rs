@@ -1,4 +1,4 @@
-//! What the simulator would have said, from what was measured without the policy.
+//! The simulator's prediction, from measurements without the policy.
 
 use super::options::{NAMES, VerifyOptions};
 use crate::error::{Error, Result, invalid};
@@ -11,8 +11,8 @@ use tidegate_scenario::run::ExperimentWatch;
 /// IP packets of what TCP carried: full ones, 52 of 1,500 bytes heads.
 const WITH_HEADS: f64 = 1500.0 / 1448.0;
 
-/// What the simulator would have said of the policy, from what was measured without it: the medians and 95th
-/// percentiles of the round trips under each load. `device` is the one whose name stands for the policy.
+/// The simulator's prediction for the policy, from measurements without it: the medians and 95th percentiles
+/// of the round trips under each load. `device` is the one after which the policy is named.
 ///
 /// # Errors
 /// Why nothing could be predicted: the causes follow by [`std::error::Error::source`].

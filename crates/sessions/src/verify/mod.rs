@@ -26,15 +26,15 @@ pub struct Turns {
     pub experiment: Experiment,
     /// Why not all of them were carried out.
     pub trouble: Option<Error>,
-    /// The device whose name stands for the policy that was applied.
+    /// The device after which the policy that was applied is named.
     pub device: Option<String>,
 }
 
 /// All turns; what was done before it broke off is the result, unless that is nothing.
 ///
-/// The policy is put on and taken away by this executable, as `apply --json --confirm SECONDS …` and `revert
-/// --json …`, or by the options' commands; at the end, and if this is dropped on the way, it is taken away.
-/// `say` is told if that fails then.
+/// The policy is applied and reverted by this executable, as `apply --json --confirm SECONDS …` and `revert
+/// --json …`, or by the options' commands; at the end, and if this is dropped on the way, it is reverted.
+/// `say` gets a message if that fails then.
 ///
 /// # Errors
 /// Nothing was measured, or the policy cannot be taken away.

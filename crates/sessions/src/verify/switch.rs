@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Beyond what a turn takes, so long until a policy that no one takes away is taken away by itself.
+/// How long beyond a turn an applied policy stays that no command reverts; then it is reverted automatically.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// How it is put on and taken away.
@@ -41,7 +41,7 @@ impl<'s> Switch<'s> {
         Ok(Switch { program, how, is_on: false, say })
     }
 
-    /// The device whose name stands for the policy, once it has been on.
+    /// The device after which the policy is named, once it has been on.
     pub(super) fn device(&self) -> Option<&str> {
         if let How::Ours { device, .. } = &self.how { device.as_deref() } else { None }
     }
@@ -49,7 +49,7 @@ impl<'s> Switch<'s> {
     /// Puts it on, or takes it away.
     ///
     /// # Errors
-    /// What `apply`, `revert` or the command said.
+    /// The error of `apply`, `revert` or the command.
     pub(super) fn turn(&mut self, on: bool) -> Result<()> {
         if on == self.is_on {
             return Ok(());
@@ -109,14 +109,14 @@ fn words(options: &VerifyOptions, turn: Duration) -> Vec<String> {
     words
 }
 
-/// The device whose name stands for a policy that was applied: the last.
+/// The device after which a policy that was applied is named: the last.
 fn name(document: &Value) -> Option<String> {
     let devices =
         [&document["devices"], &document["state"]["devices"]].into_iter().find_map(Value::as_array)?;
     devices.last()?.as_str().map(str::to_owned)
 }
 
-/// Another command of this program; what it said.
+/// Runs another command of this program; returns its document.
 fn ours(program: &PathBuf, words: &[String]) -> Result<Value> {
     let done =
         Command::new(program).args(words).stdin(Stdio::null()).output().context("this program's own file")?;

@@ -1,4 +1,4 @@
-//! Expectations held against what was measured, and where packets end.
+//! Expectations compared with measurements, and with the classes that packets take.
 
 use super::suite::{Case, Suite};
 use super::words::{Bound, Ending, Expected, Figure, Measured, Subject};
@@ -11,7 +11,7 @@ use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
 use tidegate_measure::{Durations, Pings, bits_per_second, share};
 use tidegate_scenario::shell::quoted;
 
-/// What came of an expectation.
+/// The result of an expectation.
 pub struct Verdict {
     /// Does the expectation hold?
     pub passed: bool,
@@ -21,9 +21,9 @@ pub struct Verdict {
     pub again: String,
 }
 
-/// What came of a file.
+/// The results of a file.
 pub struct TestResults<'s> {
-    /// The file.
+    /// The file of expectations.
     pub suite: &'s Suite,
     /// Each with the number of its expectation, from 1.
     pub verdicts: Vec<(usize, Verdict)>,
@@ -71,7 +71,7 @@ pub fn evaluate<'s, E>(
                     .iter()
                     .position(|workload| *workload == measured.workload)
                     .and_then(|at| trial.runs.get(at));
-                // Every workload that is asked for was simulated.
+                // Every workload that is needed was simulated.
                 let Some(run) = run else { continue };
                 of_figure(suite, number, trial, run, measured)
             }
@@ -260,7 +260,7 @@ fn again(suite: &Suite, number: usize) -> String {
     format!("tidegate test {file} --only {number} --show{}", arguments(suite))
 }
 
-/// The arguments of the policy's script, as they stand at the end of a command line.
+/// The arguments of the policy's script, as at the end of a command line.
 fn arguments(suite: &Suite) -> String {
     let args: String = suite.settings.args.iter().map(|arg| format!(" {}", quoted(arg))).collect();
     if args.is_empty() { args } else { format!(" --{args}") }

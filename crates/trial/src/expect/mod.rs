@@ -1,4 +1,4 @@
-//! What is expected of a policy, held against the simulated link and the engine.
+//! Expectations of a policy, tested on the simulated link and the engine.
 //!
 //! ```
 //! use tidegate_trial::TrialLoad;

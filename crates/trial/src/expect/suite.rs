@@ -11,7 +11,7 @@ use toml::de::DeTable;
 pub struct Suite {
     /// The file, as the user named it.
     pub path: PathBuf,
-    /// The link.
+    /// The settings of the trial: the link, the traffic.
     pub settings: TrialSettings,
     /// What is expected, in the file's order.
     pub cases: Vec<Case>,
@@ -20,9 +20,9 @@ pub struct Suite {
 /// One expectation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// Its words.
+    /// The expectation as written.
     pub text: String,
-    /// The line it stands in, from 1.
+    /// Its line in the file, from 1.
     pub line: usize,
     /// What they mean.
     pub expected: Expected,
@@ -34,8 +34,8 @@ pub const OPTIONS: [&str; 11] =
 /// The other keys.
 const OTHERS: [&str; 5] = ["policy", "args", "probes", "ipv6", "expect"];
 
-/// Parses the text of a file of expectations. How the keys of a trial are read is the caller's: `options`
-/// gets the table; and `classes` tells the names that its policy gives to classes.
+/// Parses the text of a file of expectations. The caller reads the keys of a trial: `options` gets the table;
+/// and `classes` gives the names of its policy's classes.
 ///
 /// # Errors
 /// The place of what is wrong, why, and what to write instead.

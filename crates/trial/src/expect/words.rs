@@ -59,7 +59,7 @@ pub enum Figure {
     Mean,
     /// The share that was lost.
     Loss,
-    /// A rate.
+    /// Throughput, bits per second.
     Rate,
     /// A share of all payload.
     Share,
@@ -67,7 +67,7 @@ pub enum Figure {
     Drops,
 }
 
-/// How it is to stand to its bound.
+/// How the figure is compared with its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compare {
     /// Less than the bound.
@@ -113,7 +113,7 @@ pub enum Bound {
     Rate(f64),
     /// A part of the link's rate.
     Link(f64),
-    /// A number.
+    /// A plain number.
     Count(f64),
 }
 

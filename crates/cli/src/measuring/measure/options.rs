@@ -98,7 +98,7 @@ impl Options {
     /// What is to be carried out.
     ///
     /// # Errors
-    /// There is no such test, something makes no sense, or there is no token where one was said to be.
+    /// There is no such test, an option makes no sense, or the token that an option names does not exist.
     pub(in crate::measuring) fn measurement(&self) -> anyhow::Result<Measurement> {
         let plan = plan(self.test.as_deref(), &self.wishes()?)?;
         Ok(Measurement {

@@ -1,4 +1,4 @@
-//! The chart on the terminal while hosts are asked.
+//! The chart on the terminal while hosts are pinged.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::Ordering;

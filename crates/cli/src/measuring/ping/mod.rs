@@ -1,4 +1,4 @@
-//! `tidegate ping`: hosts asked again and again, and the six panels of ping-exp.
+//! `tidegate ping`: hosts pinged repeatedly, and the six panels of ping-exp.
 //!
 //! ```text
 //! options ─▶ plans ─▶ prober::ping::Pinger (its own thread) ── look ──▶ the terminal's chart

@@ -12,7 +12,7 @@ use tidegate_prober::ping::{PingMethod, PingSchedule};
 
 /// The port of the echo service (RFC 862).
 const ECHO_PORT: u16 = 7;
-/// Requests for each target, where nothing is said.
+/// The default number of requests for each target.
 const USUAL_COUNT: u64 = 400;
 
 /// Ping hosts on a fixed schedule, with charts of delay and loss
@@ -161,7 +161,7 @@ impl Options {
         let mut all = Vec::new();
         for hop in found.iter().filter(|hop| !hop.is_host) {
             let Some(mut plan) = hops::watch(hop, first.address, first.way, first.interval) else { continue };
-            // As long as the others, however seldom it is asked.
+            // As long as the others, however seldom it is pinged.
             let share = first.interval.as_secs_f64() / plan.interval.as_secs_f64();
             plan.count = self.limit().map(|count| (count as f64 * share).ceil() as u64);
             all.push(plan);

@@ -1,5 +1,5 @@
-//! `tidegate quick`: half a minute, one page: idle and loaded latency, rates, where the queue stands, and the
-//! policy that would fix it.
+//! `tidegate quick`: half a minute, one page: idle and loaded latency, rates, where the bottleneck queue is,
+//! and the policy that would fix it.
 //!
 //! ```text
 //! tidegate_sessions::quick ──▶ measure::quick::Quick ──▶ text, JSON, page

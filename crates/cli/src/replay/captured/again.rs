@@ -52,7 +52,7 @@ pub(super) fn replay(options: &Options, surveyed: &Surveyed, seed: u64, again: S
     options.write_files(json, || tidegate_report::experiment::page(&experiment))
 }
 
-/// Where a policy's file is, wherever the scenario stands.
+/// The path of a policy's file, valid in the scenario's directory.
 fn policy_path(candidate: &CandidatePolicy) -> anyhow::Result<Option<String>> {
     if candidate.file.is_empty() {
         return Ok(None);

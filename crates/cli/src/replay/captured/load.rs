@@ -1,4 +1,4 @@
-//! The policies that a capture is held against, loaded from their files.
+//! The policies that are compared on a capture, loaded from their files.
 
 use super::options::Options;
 use crate::script_options::show_errors;

@@ -4,8 +4,8 @@
 //! file ──▶ frames ──▶ arrivals (which way, which flow, split) ──▶ gateway (a sim::Net, observed) ──▶ account ──▶ measure::replayed
 //!                                                                                                      └─▶ annotated (pcapng)
 //! ```
-//! Packets arrive as they were captured, whatever becomes of those before them: no one slows down. `closed`
-//! makes a scenario of the capture's connections instead, so that they do.
+//! Packets arrive as they were captured, whether those before them were dropped or not: no sender slows down.
+//! `closed` makes a scenario of the capture's connections instead, so that they do.
 
 mod again;
 mod load;

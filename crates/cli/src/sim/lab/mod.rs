@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! tidegate lab ──▶ itself, apart (own users, processes, networks) ──▶ Scenario ──▶ case × repeat, one after the other:
-//!     tidegate_lab::experiment (a namespace per host, TUN devices, Driver) ──▶ the same document ──▶ judge, text, JSON, page
+//!     tidegate_lab::experiment (a namespace per host, TUN devices, Driver) ──▶ the same document ──▶ expectations, text, JSON, page
 //! ```
 
 mod options;
@@ -46,7 +46,7 @@ pub fn command(options: &Options) -> ExitCode {
     }
 }
 
-/// Has this command carried out where it can harm nothing, and tells how it ended.
+/// Has this command carried out in isolation, and returns how it ended.
 fn set_apart() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     match apart::run(&words) {

@@ -196,6 +196,7 @@ impl Htb {
             inner = Some(at);
         }
         for hop in 0.. {
+            // Recorded: answers/filters-asked-nine-times, answers/filters-in-circles.
             if hop == MAX_HOPS {
                 return Choice::Nowhere;
             }
@@ -436,6 +437,8 @@ impl Discipline for Htb {
     }
 
     fn xstats(&mut self, _now: Time) -> Xstats {
+        // A class above shows `overlimits` as of the qdisc's last dump (recorded:
+        // answers/htb-overlimits-published).
         self.published = self.tree.overlimits;
         Xstats::Htb { direct_packets: self.direct_packets }
     }

@@ -118,7 +118,7 @@ fn summary(comparing: &Comparing<'_>, id: &str) -> Option<Drawing> {
     (high > 0).then(|| cases(&title, &lines.join("; "), cases_spans(low, high), &groups))
 }
 
-/// What a case is called, for people: as the first result that has it says.
+/// The title of a case: the one in the first result that has it.
 fn names(comparing: &Comparing<'_>, policy: &str, load: &str) -> String {
     let case = comparing.sides.iter().find_map(|side| side.experiment.case(policy, load));
     case.map_or_else(

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use tidegate_measure::numbers::format_duration;
 use tidegate_measure::pinged::{PingTarget, Pinged};
 
-/// Shares whose times stand in the table behind the distribution.
+/// Percentiles in the table behind the distribution.
 const SHARES: [f64; 10] = [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 100.0];
 /// Height of the distribution, pixels.
 const HEIGHT: f64 = 240.0;

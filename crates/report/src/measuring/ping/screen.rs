@@ -19,8 +19,8 @@ const FIGURES: usize = 45;
 /// Marks there are at least, where lines must be too long then.
 const LEAST: usize = 8;
 
-/// The targets as they stand, in lines of about so many columns, each ended. Figures are of the requests that
-/// are handed over.
+/// The present state of the targets, in lines of about so many columns, each ended. Figures are of the
+/// requests that are passed in.
 pub fn screen(targets: &[PingTarget], now_ns: u64, columns: usize) -> String {
     let name = targets.iter().map(|target| target.id.chars().count()).max().unwrap_or(0).clamp(6, NAME);
     let marks = columns.saturating_sub(name + FIGURES + 2).max(LEAST);

@@ -1,16 +1,16 @@
-//! Who was asked, and what was said besides answers.
+//! The targets, and messages besides replies.
 
 use tidegate_measure::numbers::format_duration;
 use tidegate_measure::pinged::{PingMethod, PingTarget, Pinged};
 
-/// Who was asked, in a few words.
+/// The targets, in a few words.
 pub(super) fn title(pinged: &Pinged) -> String {
     let mut hosts: Vec<&str> = pinged.targets.iter().map(|target| target.host.as_str()).collect();
     hosts.dedup();
     format!("Pings to {}", hosts.join(", "))
 }
 
-/// How a target was asked, in a sentence.
+/// How a target was pinged, in a sentence.
 pub(super) fn sentence(target: &PingTarget) -> String {
     let PingTarget { id, host, address, way, ds_field, size, hop_limit, interval_ns, .. } = target;
     let place = if host == address { address.clone() } else { format!("{host} ({address})") };
@@ -24,7 +24,7 @@ pub(super) fn sentence(target: &PingTarget) -> String {
     format!("{id}: {place}, {how} of {size} B every {}{marked}", format_duration(*interval_ns))
 }
 
-/// What was said besides answers, and what must not be believed: a target's name before each.
+/// Errors besides replies, and caveats: a target's name before each.
 pub(super) fn remarks(pinged: &Pinged) -> Vec<String> {
     let mut all = Vec::new();
     for target in &pinged.targets {
