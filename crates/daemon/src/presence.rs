@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn why_nobody_answers_is_said_with_the_process() {
+    fn an_unanswered_request_names_the_process() {
         let timed_out = Error::from(io::Error::from(io::ErrorKind::TimedOut));
         let own = std::process::id();
         assert_eq!(

@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_was_to_make_is_missed_once() {
+    fn a_thing_that_no_command_makes_is_reported_once() {
         let none = "Cannot find device \"parent\"";
         let lines = [
             ("tc qdisc add dev parent root htb", none),
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_to_be_deleted_stands_in_the_way() {
+    fn an_undeleted_object_blocks_its_successor() {
         let busy = "RTNETLINK answers: Device or resource busy";
         let there = "RTNETLINK answers: File exists";
         let lines = [

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_stands_before_the_first_that_answers_late() {
+    fn the_queue_is_before_the_first_late_hop() {
         let line = quick(&[(1, 0), (2, 1), (9, 310), (20, 300)]);
         assert_eq!((line.grade(), line.round_trips_per_minute()), (Some(Grade::D), Some(187)));
         assert_eq!(between(&line), Some((Some(1), 2)));
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_silent_says_nothing() {
+    fn a_silent_hop_is_no_evidence() {
         let mut line = quick(&[(1, 0), (2, 0), (20, 300)]);
         line.places[0].requests.iter_mut().for_each(|request| request.took_ns = None);
         line.places[1].requests.iter_mut().for_each(|request| request.took_ns = None);

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn seals_hold_for_one_session_one_side_and_one_place() {
+    fn seals_are_valid_for_one_session_one_side_and_one_place() {
         let token = Token::new("A good secret, that is 24 or more long").unwrap();
         let key = token.session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]);
         let other = token.session_key(&[1; NONCE_LEN], &[3; NONCE_LEN]);

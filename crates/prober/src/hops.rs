@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_answers_no_echo_is_asked_slowly_through_the_hop_limit() {
+    fn a_hop_without_echo_replies_is_probed_slowly_through_the_hop_limit() {
         let hop = Hop {
             distance: 2,
             address: Some(address(2)),

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_stands_in_the_quoted_head() {
+    fn the_field_is_in_the_quoted_header() {
         let to = IpAddr::from(TO);
         assert_eq!(field_of(&message(0x8a), to), Some(0x8a));
         assert_eq!(field_of(&message(0x8a), IpAddr::from([192, 0, 2, 8])), None, "it went to somebody else");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn and_over_ipv6_in_two_octets() {
+    fn and_over_ipv6_in_two_bytes() {
         let to = IpAddr::from([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9]);
         let IpAddr::V6(address) = to else { return };
         let head = [0x68, 0xa0, 0, 0, 0, 8, 58, 1];

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mount_that_holds_a_path_is_the_innermost() {
+    fn the_mount_of_a_path_is_the_innermost() {
         let points: Vec<PathBuf> = ["/", "/home", "/home/a", "/srv"].iter().map(PathBuf::from).collect();
         let spec =
             Spec { cwd: "/home/a/x".into(), executable: "/usr/bin/tidegate".into(), ..Spec::default() };

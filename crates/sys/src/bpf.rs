@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_says_nothing_is_refused_in_the_verifiers_words() {
+    fn an_invalid_program_is_refused_with_the_verifiers_log() {
         match BpfProgram::load(&[Instruction::end()]) {
             Err(error) if error.to_string().contains("R0 !read_ok") => {}
             Err(error) => println!("left out: no BPF programs here ({error})"),

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_to_a_link_is_told() {
+    fn events_of_a_link_are_reported() {
         let Ok(place) = NamespaceThread::new("news") else {
             println!("skipped: no network namespace may be made here");
             return;

@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_the_kernel_cannot_hold_are_refused_before_it_is_asked() {
+    fn names_too_long_for_the_kernel_are_refused_first() {
         let mut links = Links::open().expect("a netlink socket needs no privilege");
         for name in ["", "sixteen-letters-", "a/b"] {
             let error = links.create(name, "dummy", 1000).expect_err(name);

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_told_of() {
+    fn a_packet_is_reported() {
         let bytes = packet(&[0x45; 128]);
         let expected = QueuedPacket {
             queue: 40,

@@ -41,7 +41,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn who_accepts_nobody_is_not_waited_for_for_ever() {
+    fn a_server_that_accepts_no_connection_times_out() {
         let path = std::env::temp_dir().join(format!("tidegate-unix-{}", std::process::id()));
         let listener = UnixListener::bind(&path).expect("a socket");
         assert!(connect(&path, Duration::ZERO).is_ok());

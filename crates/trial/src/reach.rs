@@ -643,7 +643,7 @@ tc class add dev eth0 parent 1: classid 1:30 htb rate 3mbit
     }
 
     #[test]
-    fn a_class_that_gets_nothing_is_told_why() {
+    fn a_class_without_packets_gets_the_reason() {
         let fw = "tc filter add dev eth0 parent 1: protocol ip prio 1 handle 3 fw flowid 1:20\n";
         let why = |rest: &str| {
             let (why, title) = without_class(rest, "eth0");

@@ -617,7 +617,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_idle_run_a_slow_ping_is_not_said_to_be_undisturbed() {
+    fn without_an_idle_run_a_slow_ping_is_not_called_undisturbed() {
         let text_of = |before, after| {
             sentences(&trial(
                 vec![run("up", false, before, 9), run("up", true, after, 9)],
@@ -657,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn what_transfers_pay_says_when_they_are_alone() {
+    fn the_cost_of_transfers_is_given_when_they_are_alone() {
         let runs = |hardest: u64| {
             let mut runs = vec![run("up", false, Some(100), 9), run("up", true, Some(40), 8)];
             for policy in [false, true] {
@@ -677,7 +677,7 @@ mod tests {
 
     /// tbf whose `mtu` holds no full frame: the ping is quick because no upload gets through.
     #[test]
-    fn transfers_that_the_policy_stops_are_the_first_thing_said() {
+    fn stopped_transfers_are_reported_first() {
         let lines_of = |rate| {
             sentences(&trial(
                 vec![run("up", false, Some(1528), 9), run("up", true, Some(31), rate)],
@@ -695,7 +695,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_run_says_what_undisturbed_is() {
+    fn an_idle_run_defines_undisturbed() {
         let runs = |ms| {
             vec![
                 run("empty", false, Some(500), 0),
@@ -709,7 +709,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_was_asked_nothing_is_said_of_it() {
+    fn without_probes_there_is_no_sentence() {
         let silent =
             |policy| with(run("up", policy, Some(30), 9), |run| run.window = (200 * STEP, 300 * STEP));
         let lines = sentences(&trial(vec![silent(false), silent(true)], 9_000_000, "fq_codel"));
@@ -744,7 +744,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plug_is_named_where_it_holds_everything() {
+    fn a_plug_is_named_where_it_blocks_everything() {
         let text_of = |sent: u64, waiting: u32| {
             let shaped = with(run("up", true, None, 0), |run| {
                 run.classes.push(ClassSeries { sent: vec![sent; 100], ..class(waiting) });
@@ -854,7 +854,7 @@ mod tests {
     }
 
     #[test]
-    fn the_providers_queue_is_told_with_a_remedy_only_where_the_policy_stands_on_one_device() {
+    fn the_providers_queue_has_a_remedy_only_with_one_device() {
         let text_of = |device: &str| {
             let late =
                 with(run("down", true, Some(300), 9), |run| run.buffers[1].backlog = vec![1_250_000; 100]);

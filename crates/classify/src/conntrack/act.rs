@@ -195,7 +195,7 @@ mod tests {
         assert!(table.entries.iter().all(|entry| entry.labels == 0x0f));
     }
     #[test]
-    fn marks_are_looked_up_in_the_zone_that_is_asked_for() {
+    fn marks_are_looked_up_in_the_given_zone() {
         let (mut table, mut pool) = (Conntrack::default(), Pool::new(4));
         let now = Time(1_000_000_000);
         seen(&mut table, &mut pool, now.0, Some(3), false);

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_is_answered_and_what_is_none_is_told_why() {
+    fn each_line_is_answered_and_invalid_ones_with_the_reason() {
         let answers = exchange(us(), b"{\"ask\":1}\nnot json\n[2]\n{\"cut");
         assert_eq!(answers[0], json!({"asked": {"ask": 1}, "by": std::process::id()}));
         assert!(
@@ -225,12 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn who_says_nothing_is_told_nothing() {
+    fn a_silent_client_gets_nothing() {
         assert!(exchange(us(), b"").is_empty());
     }
 
     #[test]
-    fn a_stranger_says_little_at_once_and_the_owner_a_lot() {
+    fn a_stranger_sends_short_requests_and_the_owner_long_ones() {
         let long = |length: usize| format!("\"{}\"\n", "x".repeat(length - 3)).into_bytes();
         for length in [100, LONGEST_OF_STRANGERS as usize] {
             assert!(exchange(stranger(), &long(length))[0]["asked"].is_string(), "{length}");

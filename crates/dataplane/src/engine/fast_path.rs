@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_the_link_passes_by_and_nothing_else() {
+    fn link_control_bypasses_the_queues_and_nothing_else() {
         let mut express = FastPath::default();
         express.keep(Some(Session {
             here: "10.0.0.1:22".parse().expect("an address"),

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_has_the_octets_and_a_life_of_its_own() {
+    fn a_copy_has_the_bytes_and_a_life_of_its_own() {
         let mut slots = BufferPool::default();
         let ticket = put(&mut slots, SMALL).expect("room");
         let copy = slots.copy(ticket).expect("room");
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_front_longer_than_the_packet_is_said() {
+    fn a_front_longer_than_the_packet_is_reported() {
         let mut slots = BufferPool::default();
         let ticket = put(&mut slots, 20).expect("room");
         let long = [0xee; 21];

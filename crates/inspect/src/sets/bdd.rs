@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_what_brute_force_says() {
+    fn sets_agree_with_brute_force() {
         let mut draws = Seeded::new(1);
         for _ in 0..200 {
             let mut store = Store::default();
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_what_brute_force_says() {
+    fn ranges_agree_with_brute_force() {
         let mut store = Store::default();
         for (low, high) in [(0, 255), (3, 200), (7, 7), (128, 255), (0, 0), (9, 3), (64, 191)] {
             let set = store.range(0, BITS, low, high).expect("it is small");

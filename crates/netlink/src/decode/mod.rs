@@ -177,7 +177,7 @@ mod tests {
     /// Linux 6.1 was asked: `tc class show dev link0` lists prio's classes and stops at the netem; with
     /// `parent 20:` it lists HTB's too.
     #[test]
-    fn classes_behind_a_netem_are_asked_for_by_their_qdisc() {
+    fn classes_behind_a_netem_are_listed_by_their_qdisc() {
         let qdiscs = [
             message(0x1_0000, "prio"),
             message(0x30_0000, "netem"),

@@ -349,7 +349,7 @@ fn as_many_addresses_are_remembered_as_there_are_places() {
 }
 
 #[test]
-fn another_version_is_told_so() {
+fn another_version_is_refused_as_such() {
     let mut sessions = Sessions::new(None, Quotas::default());
     let call = sessions.call(0, HOME, [1; NONCE_LEN], NUMBER).expect("there is room");
     let mut hello = ControlMessage::Hello { draw: [2; NONCE_LEN] }.encode();

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_octet_is_summed_as_if_a_zero_followed() {
+    fn an_odd_byte_is_summed_as_if_a_zero_followed() {
         // RFC 1071's example, and one byte more.
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(checksum(&bytes), !0xddf2);

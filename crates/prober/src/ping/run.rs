@@ -243,7 +243,7 @@ mod tests {
     use crate::AddressFamily;
 
     #[test]
-    fn whoever_is_late_passes_over_and_still_asks_as_often() -> Result<(), Error> {
+    fn a_late_sender_skips_requests_and_keeps_the_interval() -> Result<(), Error> {
         let mut plan = PingSchedule::new("127.0.0.1", AddressFamily::V4)?;
         plan.way = super::super::PingMethod::Udp(9);
         let mut one = One { socket: Socket::open(&plan)?, interval_ns: 100, due: Some(0), left: Some(4) };

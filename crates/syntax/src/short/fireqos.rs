@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_map_is_told_with_its_place() {
+    fn unmapped_settings_are_reported_with_their_place() {
         let text = "interface eth0 world output rate 1mbit\n class a\n  match tcp syn\n  match tcp port 22 \
         dscp EF\nserver_mode on\n";
         let problems: Vec<(usize, String)> = read_fireqos(text)

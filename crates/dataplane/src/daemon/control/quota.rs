@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_takes_the_places_of_others() {
+    fn connections_are_limited_per_user() {
         let guests = ClientQuota::default();
         let first: Vec<ConnectionSlot> =
             (0..OF_ONE_USER).map(|_| guests.place(1000, false).expect("a place")).collect();
