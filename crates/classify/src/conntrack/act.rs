@@ -123,7 +123,7 @@ impl Conntrack {
     /// Remembers a connection that has only begun: it is forgotten after its time if no packet of it is kept
     /// by then.
     fn note_begun(&mut self, now: Time, begun: Option<u32>) {
-        /// Anyone who carries it is through by then.
+        /// A packet with this mark has long left by then.
         const LONGEST: Nanos = Nanos::secs(600);
         while let Some((at, since)) = self.begun.front().copied().filter(|(_, since)| *since + LONGEST <= now)
         {
