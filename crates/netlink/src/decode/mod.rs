@@ -41,7 +41,7 @@ fn each<T>(
         }
         match one(&message) {
             Ok(dump) => all.push(dump),
-            // What has no handle was requested by no one (a card's mq), and comes again on its own.
+            // A qdisc without a handle is the kernel's own (a card's mq), and comes again on its own.
             Err(Unread::Kind(_)) if message.handle == 0 => {}
             Err(Unread::Kind(kind)) => drop(unread.insert(kind)),
             Err(other) => return Err(other),

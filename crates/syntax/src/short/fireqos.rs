@@ -171,7 +171,8 @@ impl Reader {
         self.interfaces.push(Interface { entries, notes: Vec::new(), classes: Vec::new() });
     }
 
-    /// `class NAME [commit R] [max R] [kind…]`; what belongs to no class is no one's, so `default` is none.
+    /// `class NAME [commit R] [max R] [kind…]`; FireQOS gives unclassified traffic no class, so `default` is
+    /// none.
     fn class(&mut self, span: Span, words: &[Word<'_>]) {
         let Some(interface) = self.interfaces.last_mut() else {
             self.wrong(
