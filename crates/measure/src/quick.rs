@@ -21,7 +21,7 @@ pub struct Quick {
     pub partial: Option<String>,
     /// The hops that were pinged, the nearest first; the last is the server.
     pub places: Vec<HopResult>,
-    /// What went on meanwhile, in order; the first is idle.
+    /// The phases, in order; the first is idle.
     pub phases: Vec<LoadPhase>,
     /// What would fix it, if anything needs to be.
     pub remedy: Option<Remedy>,
@@ -29,7 +29,7 @@ pub struct Quick {
     pub notes: Vec<String>,
 }
 
-/// Someone on the way.
+/// A hop of the path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HopResult {
     /// What he is called: an address, with what is known about it.
@@ -216,7 +216,7 @@ impl Quick {
         (0..self.places.len()).rev().find(|place| self.pings(*place, 0).rtt.count() >= FEW)
     }
 
-    /// The grade, by the worst loaded phase; `None`: no phase was loaded, or no one answered.
+    /// The grade, by the worst loaded phase; `None`: no phase was loaded, or nothing replied.
     pub fn grade(&self) -> Option<Grade> {
         let remote = self.farthest()?;
         let grade =

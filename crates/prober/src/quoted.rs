@@ -1,5 +1,5 @@
-//! How packets looked when someone on the way threw them away: routers quote the head of what they threw
-//! away, DS field included.
+//! Packets as routers quote them that dropped them: an ICMP error has the head of the dropped packet, DS
+//! field included (RFC 792, RFC 4443).
 
 use crate::Error;
 use crate::hops::{MOST_HOPS, SLOWLY};
@@ -22,7 +22,7 @@ const BUFFER: usize = 2048;
 /// Bytes of the header of an ICMP message, which the quoted packet follows.
 const HEAD: usize = 8;
 
-/// Who quoted a packet, and the DS field that it had there, in the order of the way.
+/// The routers that quoted a packet, and the DS field that it had there, in the order of the path.
 pub type Quoted = Vec<(IpAddr, u8)>;
 
 /// Sends packets with a DS field towards an address, and reports the field in the packets that the first

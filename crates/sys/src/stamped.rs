@@ -50,7 +50,7 @@ pub struct Datagram {
 pub enum About {
     /// The driver got the so-manyth since stamps were turned on (from 0).
     Left(u32),
-    /// Someone sent an ICMP message back.
+    /// An ICMP message came back.
     Icmp {
         /// The ICMP type.
         kind: u8,
