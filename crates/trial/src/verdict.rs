@@ -37,7 +37,7 @@ fn loads(trial: &TrialDocument) -> impl Iterator<Item = (&TrialRun, &TrialRun)> 
 fn plugged(trial: &TrialDocument) -> Vec<String> {
     let mut lines = Vec::new();
     for plug in trial.tree.iter().filter(|node| node.kind == "plug" && !node.is_class) {
-        // What hangs on a class is measured as that class.
+        // A qdisc in a class is measured as that class.
         let measured = if plug.parent.is_empty() { &plug.id } else { &plug.parent };
         let id = match plug.device == trial.device {
             true => measured.clone(),
@@ -190,7 +190,7 @@ fn remainder(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
     sentences
 }
 
-/// The standing queue of a buffer that no one governs, in ns of its link, if it is worth a word.
+/// The persistent queue of a buffer outside the policy, in ns of its link, if it is worth a sentence.
 fn waits(run: &TrialRun, title: &str, bits: u64) -> Option<u64> {
     let buffer = run.buffers.iter().find(|buffer| buffer.title == title)?;
     let bytes = median_backlog(run, &buffer.backlog)?;
@@ -419,7 +419,7 @@ fn most(own: &[&TreeNode]) -> Option<(String, u64)> {
     }
     let mut tops = own.iter().filter(|node| node.is_class && node.parent == root.id && root.kind == "htb");
     let only = tops.next().filter(|_| tops.next().is_none())?;
-    // It has no one to borrow from.
+    // It cannot borrow.
     let rates = only.rate_bits.into_iter().chain(only.ceil_bits);
     Some((format!("class {}", only.id), rates.min()?))
 }
@@ -835,10 +835,10 @@ mod tests {
             led.ends_with("because a filter or rule selects htb itself and none of its classes."),
             "{led}"
         );
-        // The topmost class has no one to borrow from.
+        // The topmost class cannot borrow.
         let high = at_the_modem(9_000_000, |_| (), |trial| trial.tree[1].ceil_bits = Some(12_000_000));
         assert!(high.ends_with("the cause is not known."), "{high}");
-        // What the classes are promised is no reason where no more leaves than the class above them may send.
+        // Guaranteed rates are no reason where no more leaves than the class above them may send.
         let near = |run: &mut TrialRun| run.classes[0].sent = vec![123_000; 100];
         let text = at_the_modem(9_800_000, near, another);
         assert!(text.ends_with("Give it a lower rate."), "{text}");

@@ -553,7 +553,7 @@ mod tests {
             "{requested:?}, {} steps",
             store.steps
         );
-        // It goes on deciding nothing, rather than something wrong.
+        // It continues to decide nothing, rather than something wrong.
         let (all, none) = (store.range(0, BITS, 3, 9), store.range(0, BITS, 4, 200));
         let both =
             all.and_then(|all| none.map(|none| (all, none))).and_then(|(all, none)| store.and(all, none));
