@@ -59,8 +59,8 @@ fn has_below(machine: &mut Machine, dev: &str, class: Handle) -> bool {
     class.minor() != 0 && classes.iter().any(|one| one.parent == class)
 }
 
-/// A class that a qdisc was to hang on is not there: some kinds' classes are made by hand, others' come with
-/// them.
+/// The class that a qdisc was to be attached to does not exist: some kinds' classes are made by hand, others'
+/// come with them.
 fn no_class(machine: &mut Machine, dev: &str, class: Handle) -> String {
     let (now, gateway) = (machine.now, &mut machine.gateway);
     let device = gateway.device(dev);

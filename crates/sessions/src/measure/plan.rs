@@ -12,7 +12,7 @@ pub struct Plan {
     pub loads: Vec<LoadPlan>,
 }
 
-/// What goes on at the same time.
+/// The loads that run at the same time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadPlan {
     /// Its name in results.
