@@ -107,7 +107,7 @@ impl Attributes {
         self.payload(number, &inner.0)
     }
 
-    /// A nest with the flag [`NESTED`].
+    /// A nest with the flag `NLA_F_NESTED`.
     pub fn marked_nest(&mut self, number: u16, inner: &Attributes) -> &mut Attributes {
         self.payload(number | NESTED, &inner.0)
     }

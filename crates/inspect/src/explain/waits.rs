@@ -516,7 +516,7 @@ fn short(ms: f64) -> String {
     }
 }
 
-/// As [`target_sentence`], for a queue that leaves at least one frame waiting: where that alone takes longer
+/// As `target_sentence`, for a queue that leaves at least one frame waiting: where that alone takes longer
 /// than the target, that.
 fn target_sentence_at(ms: f64, frame: Frame, served: Served) -> String {
     let rate = served.assured().or(served.most());
