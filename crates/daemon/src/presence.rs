@@ -67,7 +67,7 @@ impl Daemon {
             (Err(error), Some(pid)) => {
                 Daemon::Silent(Silence::new(Some(pid).filter(|pid| *pid != 0), &error))
             }
-            // Only root knows who has a lock; others know whether someone listens.
+            // Only root knows the owner of a lock; other users know whether the socket has a listener.
             (Err(error), None)
                 if is_listening(&error)
                     && OpenOptions::new().write(true).open(runtime.lock(dev)).is_err() =>
