@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn two_examples_and_a_readme_that_tests_run_are_asked_for() {
+    fn two_examples_and_a_tested_readme_are_required() {
         let source = "/// Adds.\n///\n/// ```no_run\n/// a();\n/// ```\nfn a() {}\n";
         assert!(of(README, LIBRARY, source).is_empty());
         assert_eq!(of(README, LIBRARY, ""), ["a: 1 examples, at least 2"]);

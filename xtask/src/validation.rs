@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_misshapen_is_told() {
+    fn missing_or_malformed_values_are_reported() {
         let wrong = |text: &str| rows(test_results::read(text, "validation")).err().unwrap_or_default().len();
         assert_eq!(wrong(&output("")), 0);
         assert_eq!(wrong(&output("validation: TCP models | V-W1 | no verdict")), 1);

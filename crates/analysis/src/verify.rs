@@ -110,7 +110,7 @@ impl VerifyRow {
     }
 }
 
-/// The figures of an experiment whose first policy is what was there before, and its second the policy in
+/// The figures of an experiment whose first policy is the previous state, and its second the policy in
 /// question; its repeats are the rounds. Figures that not every round has are of the rounds that have them.
 pub fn rows(experiment: &Experiment) -> Vec<VerifyRow> {
     let [before, after, ..] = experiment.policies.as_slice() else { return Vec::new() };

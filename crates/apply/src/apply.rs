@@ -28,7 +28,7 @@ const OVER_SSH: u64 = 60;
 ///
 /// # Errors
 /// The kernel or the daemon refuses something; then all of it was undone, or the guardian continues trying
-/// to. Or nothing was changed: the devices are someone else's, or the policy is
+/// to. Or nothing was changed: the devices belong to another process, or the policy is
 /// [`ErrorKind::Unsafe`](crate::ErrorKind::Unsafe) and not forced.
 pub fn apply(options: &ApplyOptions, wanted: &Wanted, report: NoticeHandler<'_>) -> Result<Value> {
     let (backend, why) = backend(options, wanted, report)?;
@@ -93,7 +93,7 @@ fn backend(
 ) -> Result<(BackendChoice, String)> {
     let chosen = match options.backend {
         BackendChoice::Auto => match kernel::lacks(wanted) {
-            // Anyone who may not try may not apply either, but may ask what would be done.
+            // A user without the permission to try may not apply either, but may ask what would be done.
             Err(error) if options.dry_run => (
                 BackendChoice::Kernel,
                 format!("the kernel's qdiscs, if it has them: that cannot be tested ({error:#})"),
@@ -218,7 +218,7 @@ impl<'o> Begun<'o> {
     /// Everything is there: from now on it stays, unless it is to be confirmed.
     fn end(&mut self, state: &mut Value) -> Result<()> {
         if let Some(seconds) = patience(self.options) {
-            // Without it no one would go back.
+            // Without it nothing would revert.
             self.guardian.watches()?;
             state["confirm"] = guardian::awaited(seconds);
             state["guardian"] = json!(self.guardian.pid());
@@ -401,7 +401,7 @@ fn names(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(|one| one["dev"].as_str()).map(str::to_owned).collect()
 }
 
-/// A device may be part of one policy of tidegate's, and no one else's daemon may have it.
+/// A device may be part of one policy of tidegate's, and no other daemon may have it.
 fn others(room: &RuntimeDir, wanted: &Wanted, name: &str) -> Result<()> {
     for dev in &wanted.devices {
         if let Some((known, _)) = State::of_device(room, dev)?.filter(|(known, _)| known != name) {

@@ -1,4 +1,4 @@
-//! The guardian: a process that outlives the terminal and anyone who started it, and goes back if they
+//! The guardian: a process that outlives the terminal and the process that started it, and reverts if that
 //! cannot.
 //!
 //! It is started before the first change and reports that it is ready; then it waits until its standard input
@@ -20,7 +20,7 @@ use tidegate_daemon::{ErrorContext, Result};
 use tidegate_sys::service::Alone;
 use tidegate_sys::{interrupt, poll};
 
-/// How often it is looked whether a confirmation came, or whether anyone who is at work has ended.
+/// How often a confirmation, or the end of the working process, is looked for.
 const LOOK: Duration = Duration::from_millis(250);
 /// How long the next attempt is put off at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -35,7 +35,7 @@ const LONGEST_LOG: u64 = 64 << 10;
 /// requests, until nothing is left to do.
 ///
 /// # Errors
-/// No one waits for it, or it cannot wait.
+/// There is no policy to watch, or it cannot wait.
 pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
     let runtime = RuntimeDir::here()?;
     let mut log = Log::open(&runtime, name);
@@ -80,7 +80,7 @@ pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
     }
 }
 
-/// Waits until anyone who started this process closes its end, or is dead.
+/// Waits until the process that started this one closes its end, or is dead.
 fn wait_for_end() -> Result<()> {
     let mut stdin = io::stdin();
     loop {
@@ -88,7 +88,7 @@ fn wait_for_end() -> Result<()> {
             Ok(0) => return Ok(()),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // There never was another end, or it is broken: no one is there.
+            // There never was another end, or it is broken: its process is gone.
             Err(_) => return Ok(()),
         }
         let _ = poll::readable(&[stdin.as_fd()], HOUR)?;
@@ -113,7 +113,7 @@ fn look(runtime: &RuntimeDir, name: &str, hurry: bool, log: &mut Log) -> Result<
         (None, Some(left)) if !left.is_zero() && !hurry => return Ok(Look::Waits(left.min(LOOK))),
         _ => {}
     }
-    // Anyone who is at work here ends it, or dies and leaves that to us.
+    // The process at work here ends it, or dies and leaves that to us.
     let Some(_alone) = Alone::take(&runtime.work())? else { return Ok(Look::Later(LOOK)) };
     // The answer may have come at the last moment.
     let Some(state) = State::read(runtime, name)? else { return Ok(Look::Nothing) };
@@ -144,7 +144,7 @@ fn look(runtime: &RuntimeDir, name: &str, hurry: bool, log: &mut Log) -> Result<
     }
 }
 
-/// Where a guardian logs: a file, because no one may be there to read.
+/// Where a guardian logs: a file, because there may be no terminal.
 struct Log(Option<File>);
 
 impl Log {

@@ -18,8 +18,8 @@ pub(crate) fn awaited(seconds: u64) -> Value {
     json!({"seconds": seconds, "until_uptime_ms": u64::try_from(until.as_millis()).unwrap_or(u64::MAX)})
 }
 
-/// The guardian of a policy, as anyone who started it holds it: when this goes, the guardian looks what is to
-/// be done.
+/// The guardian of a policy, in the process that started it: when this is dropped, the guardian checks what
+/// is to be done.
 pub(crate) struct Guardian {
     child: Child,
     /// Held, not written to.
@@ -71,7 +71,7 @@ impl Guardian {
 }
 
 /// The guardian that waits until a policy is confirmed. `started`: the one that was started with it, for
-/// those who may not know who has a lock.
+/// users who may not see the owner of a lock.
 pub(crate) fn of(runtime: &RuntimeDir, name: &str, started: u32) -> Option<u32> {
     let is_guardian = |pid: &u32| process::words_of(*pid).last().is_some_and(|word| word == "--guard");
     RuntimeDir::holder(&runtime.watch(name)).or(Some(started).filter(is_guardian))

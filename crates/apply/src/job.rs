@@ -5,7 +5,8 @@
 //! apply:         state + job ─▶ changes ─▶ state             interrupted: back to `before`, and `then` is the state
 //! revert, down:  state + job ─▶ going back ─▶ then, or none  interrupted: the same again
 //! ```
-//! Going back compares what is there with what was there, so it can be interrupted anywhere and begun again.
+//! A revert compares the present state with the previous one, so it can be interrupted anywhere and begun
+//! again.
 
 use crate::before::Before;
 use crate::kernel::Arm;
@@ -24,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The right to change something in this namespace, which one process has at a time.
 ///
 /// # Errors
-/// Another one has it, for longer than someone may wait.
+/// Another process has it, for longer than the wait.
 pub(crate) fn alone(runtime: &RuntimeDir) -> Result<Alone> {
     runtime
         .make()
@@ -105,7 +106,8 @@ fn went_back(runtime: &RuntimeDir, name: &str, state: &State, report: NoticeHand
     }
 }
 
-/// Ends what an earlier process began and did not end: what that was. Anyone who calls this is [`alone`].
+/// Finishes what an earlier process began and did not finish; returns what that was. The caller must hold
+/// [`alone`].
 ///
 /// # Errors
 /// As for [`go_back`].

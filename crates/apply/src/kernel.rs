@@ -25,7 +25,7 @@ const ENOENT: i32 = 2;
 struct Target {
     dev: String,
     wanted: Installed,
-    /// What is attached to its ingress hook is someone else's, and not looked at.
+    /// Its ingress hook belongs to another program, and is not read.
     leaves_ingress: bool,
 }
 
@@ -383,7 +383,7 @@ impl Arm {
         Ok(())
     }
 
-    /// Brings back what was there.
+    /// Restores the previous state.
     ///
     /// # Errors
     /// What could not be brought back.
@@ -521,7 +521,7 @@ fn list(all: &BTreeSet<String>) -> String {
     all.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// How what is there differs from what was applied.
+/// How the present state differs from the applied one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Drift {
     /// Devices that are not there any more.
@@ -556,8 +556,8 @@ struct Tried {
     tables: Vec<RuleTable>,
 }
 
-/// Whether this kernel lacks something that the policy needs. Tried in a namespace of its own, which no one
-/// else sees; in the words of what is missing.
+/// Whether this kernel lacks something that the policy needs. Tried in a namespace of its own, unseen by
+/// others; in the words of what is missing.
 ///
 /// # Errors
 /// It cannot be tried.

@@ -52,8 +52,8 @@ pub use wanted::Wanted;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The policies of this network namespace that were undone though no one requested it at that moment, by
-/// name, each as its document (`at`, `why`, `policy`, `devices`).
+/// The policies of this network namespace that were undone automatically, by name, each as its document
+/// (`at`, `why`, `policy`, `devices`).
 ///
 /// # Errors
 /// There is no `/proc`.

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_told_comes_back() {
+    fn reports_survive_a_round_trip() {
         let before = RawDump {
             number: 7,
             qdiscs: vec![vec![0, 255, 16]],

@@ -1,4 +1,4 @@
-//! Going back: to what was there before the last policy, or before tidegate applied anything.
+//! Reverting: to the state before the last policy, or before tidegate applied anything.
 
 use crate::guardian::Guardian;
 use crate::job;
@@ -27,8 +27,8 @@ fn go(runtime: &RuntimeDir, name: &str, does: Does, report: NoticeHandler<'_>) -
     })
 }
 
-/// Back to what was there before the policy of a device (the only one, if none is named) was applied: the
-/// name that it was kept under.
+/// Restores the state before the policy of a device (the only one, if none is named) was applied; returns the
+/// policy's name.
 ///
 /// # Errors
 /// tidegate applied nothing there, or several policies and no device is named; or not everything could be
@@ -61,8 +61,7 @@ pub struct Down {
     pub failed: Vec<String>,
 }
 
-/// Takes away all that tidegate applied or runs on a device, or on all, and brings back what was there
-/// before.
+/// Removes all that tidegate applied or runs on a device, or on all, and restores the previous state.
 ///
 /// # Errors
 /// The state cannot be read. What could not be removed is in [`Down::failed`].

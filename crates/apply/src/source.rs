@@ -80,13 +80,13 @@ pub fn sources(devices: &[String], healths: &[Health]) -> Result<Vec<SnapshotSou
         }
         let mut client = match Client::within(&dev, ANSWER) {
             Ok(client) => client,
-            // A socket that no one listens at was left by one who is gone.
+            // A socket without a listener was left by a process that is gone.
             Err(_) if !named => continue,
             Err(error) => return Err(error),
         };
         let status = match client.request(&json!({"ask": "status"})) {
             Ok(status) => status,
-            // One that is attached from now on keeps no one from seeing the others.
+            // A daemon that stops from now on does not hide the others.
             Err(_) if !named => continue,
             Err(error) => return Err(error),
         };

@@ -1,4 +1,4 @@
-//! What is kept of an applied policy: what it is, what was there before, and what was begun and has not
+//! The stored state of an applied policy: the policy, the previous state, and what was begun and has not
 //! ended.
 //!
 //! It is kept in `/run`, as are the kernel's queues: after a restart of the machine neither is there.
@@ -134,9 +134,9 @@ fn remove(path: &Path) -> Result<()> {
 pub(crate) enum Does {
     /// A policy is applied; if that does not end, it is undone.
     Apply,
-    /// Back to what was there before the policy.
+    /// Restores the state before the policy.
     Revert,
-    /// Back to what was there before tidegate applied anything.
+    /// Restores the state before tidegate applied anything.
     Down,
 }
 

@@ -35,7 +35,7 @@ pub const NOTHING: u8 = 1;
 pub enum PolicyHealth {
     /// As it was applied.
     Installed,
-    /// As it was applied, and undone unless someone confirms it.
+    /// As it was applied, and undone unless it is confirmed.
     Waiting,
     /// Something was begun and has not ended.
     InProgress,
@@ -47,8 +47,7 @@ pub enum PolicyHealth {
     DaemonDead,
     /// Its daemon runs and does not answer.
     DaemonSilent,
-    /// Something else is wrong: packets do not come to the daemon, or no one watches over a policy that
-    /// waits.
+    /// Another problem: packets do not come to the daemon, or no guardian watches a policy that waits.
     Trouble,
 }
 
@@ -118,7 +117,7 @@ pub struct Health {
     pub silent_pid: Option<u32>,
     /// The process that goes back unless the policy is confirmed.
     guardian: Option<u32>,
-    /// An earlier policy that was undone though no one requested it then.
+    /// An earlier policy that was undone automatically.
     undone: Option<Value>,
     state: Value,
 }
@@ -235,7 +234,7 @@ impl Health {
         health
     }
 
-    /// A daemon that no one applied.
+    /// A daemon that was not started by an apply.
     fn by_hand(room: &RuntimeDir, name: String) -> Health {
         let undone = undone::of(room, &name);
         let mut health = Health { undone, ..Health::new(name.clone(), vec![name], "user") };

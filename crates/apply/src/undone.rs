@@ -1,4 +1,4 @@
-//! Policies that were undone automatically: `status` reports it until the next `tidegate apply`, for the user
+//! Policies that were undone automatically: `status` reports it until the next `tidegate apply`, for a user
 //! who looks later.
 
 use crate::state::State;

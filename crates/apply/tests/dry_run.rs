@@ -36,7 +36,7 @@ fn place() -> Option<NamespaceThread> {
 }
 
 #[test]
-fn a_plan_is_told_and_nothing_is_changed() {
+fn a_plan_is_printed_and_nothing_is_changed() {
     let Some(place) = place() else { return };
     let batch = Batch::new("plan", "qdisc add dev wan0 root handle 7: pfifo limit 77\n");
     let options = ApplyOptions {
@@ -65,7 +65,7 @@ fn a_plan_is_told_and_nothing_is_changed() {
 }
 
 #[test]
-fn what_cannot_be_applied_says_what_kind_of_failure_it_is() {
+fn a_failed_apply_has_its_kind_of_failure() {
     let Some(place) = place() else { return };
     let batch = Batch::new("kinds", "qdisc add dev nowhere0 root pfifo\n");
     let file = batch.0.clone();

@@ -121,7 +121,7 @@ impl std::error::Error for CaptureError {}
 pub struct Trouble {
     /// Where, if it is known.
     pub place: Option<SourceLine>,
-    /// Who complains: the tool, or the shell.
+    /// The source of the message: the tool, or the shell.
     pub who: String,
     /// What is wrong.
     pub reason: String,

@@ -782,7 +782,7 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
     }
 
     #[test]
-    fn what_eval_reads_stands_on_its_line_and_is_not_changed() {
+    fn text_for_eval_is_at_its_line_and_is_not_changed() {
         let script = "TC=tc\nIF=eth0\ntc qdisc del dev eth0 root\nif true; then\n  eval \"$TC class add dev \
         $IF classid 1:1 htb rate 9mbit\"\nfi\n";
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);

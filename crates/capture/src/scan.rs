@@ -185,7 +185,7 @@ fn sourced(
         .collect()
 }
 
-/// A file's name as the user would write it who gave `script`, which lies in `dir`.
+/// A file's name as the user would write it beside `script`, which is in `dir`.
 fn as_given(file: &Path, dir: &Path, script: &Path) -> PathBuf {
     let given = script.parent().unwrap_or(Path::new(""));
     let name = file.strip_prefix(dir).map_or_else(|_| file.to_owned(), |inside| given.join(inside));

@@ -101,8 +101,7 @@ pub struct ScriptRun {
     pub devices: Vec<String>,
     /// What the sandbox could not provide.
     pub notes: Vec<String>,
-    /// What went wrong, each with its place: failed calls no one expected to fail, missing tools, how it
-    /// ended.
+    /// What went wrong, each with its place: unexpected failures of calls, missing tools, how it ended.
     pub troubles: Vec<Trouble>,
     /// What processes that were still running when the script ended mean for what is known of it, in a
     /// sentence.

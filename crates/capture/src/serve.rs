@@ -24,7 +24,7 @@ use tidegate_shims::{Answer, Effect, Reply};
 
 /// How long a tool may take to speak its request and to hear the reply: it has nothing else to do.
 const CALL_LIMIT: Duration = Duration::from_secs(5);
-/// How long output may still come when everyone who could write is gone.
+/// How long output may still come when all writers are gone.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 /// The most pieces of output, of up to 8 KiB, that are taken in after a run that another follows.
 const MAX_PIECES: usize = 4096;
@@ -171,7 +171,7 @@ impl Session {
             self.sandbox = None;
             self.drain();
         } else {
-            // It goes on beside the next program.
+            // It continues beside the next program.
             left.clear();
             self.take_what_is_there();
         }
@@ -442,7 +442,7 @@ impl<R: Read + AsFd> Stream<R> {
             Ok(length) => {
                 let room = self.limit.saturating_sub(self.bytes.len());
                 self.bytes.extend(&buffer[..length.min(room)]);
-                // The reader may have gone; the run goes on.
+                // The reader may be gone; the run continues.
                 if self.output != Output::Collect && self.passed <= MAX_PASSED {
                     self.passed += length;
                     self.echo.push(&buffer[..length]);

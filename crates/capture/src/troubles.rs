@@ -13,7 +13,7 @@ const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
 /// The signal by which a shell ends that calls itself until its stack is full.
 const SEGMENTATION_FAULT: u8 = 11;
-/// Who complains of lines that the shell cannot run.
+/// The source of messages about lines that the shell cannot run.
 pub const SHELL: &str = "sh";
 const MISSING: &str = "there is no such tool on this machine, and tidegate does not play it";
 

@@ -82,7 +82,8 @@ impl Bound {
             match context.run(*place) {
                 Done::Control(Control::Pipe) => {}
                 Done::Control(Control::Jump(to)) => {
-                    // Counted from the first action; anyone who jumps too far or too often continues his way.
+                    // Counted from the first action; a jump too far or one too many continues with the next
+                    // action.
                     jumps += 1;
                     at = to as usize;
                     if at == 0 || at > self.places.len() || jumps >= MOST_JUMPS {

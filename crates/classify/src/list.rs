@@ -299,9 +299,8 @@ impl FilterList {
         Ok(())
     }
 
-    /// Notes the chains that a filter makes. Those without filters and that no one goes to are gone, and are
-    /// the latest if they come again; one that an action goes to is taken to be there as long as any filter
-    /// is.
+    /// Notes the chains that a filter makes. Those without filters and without a `goto` to them are gone, and
+    /// are the latest if they come again; the target of a `goto` exists as long as any filter does.
     fn note_chains(&mut self, op: &FilterOp) {
         let FilterList { prefs, chains, made, .. } = self;
         chains.retain(|chain| {

@@ -310,7 +310,7 @@ impl NetfilterTable {
             }
             NfCommand::Zero(chain) => self.zero(chain.as_deref())?,
             NfCommand::NewChain(name) => match self.position(name) {
-                // nft's `add` is content with what is there.
+                // nft's `add` accepts an existing object.
                 Some(_) if self.free => {}
                 Some(_) => return Err(TcError::new(Errno::Exist, "Chain already exists")),
                 None => self.add_chain(name, None, None),

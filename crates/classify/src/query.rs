@@ -10,7 +10,7 @@ pub enum FilterVerdict {
     Class(Handle),
     /// It is dropped.
     Drop,
-    /// It is taken away, and no one counts it as lost.
+    /// It is consumed, and counted as dropped nowhere.
     Stolen,
     /// It is another device's.
     Redirect(Redirect),
@@ -44,7 +44,7 @@ pub struct ActionInput {
 /// A copy of a packet that an action leads to another device.
 #[derive(Debug)]
 pub struct Mirrored {
-    /// The copy, which anyone who takes it must offer or release.
+    /// The copy, which the caller must offer or release.
     pub pkt: Pkt,
     /// The device that it goes to, and in which direction.
     pub way: Redirect,

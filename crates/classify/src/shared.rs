@@ -3,7 +3,7 @@
 use crate::actions::Actions;
 use crate::blocks::Blocks;
 
-/// A machine's actions and shared blocks: they go along with anyone who classifies.
+/// A machine's actions and shared blocks, which every classification needs.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// The machine's actions.

@@ -350,7 +350,7 @@ tc qdisc show dev eth7 > /dev/null && ls -d /sys/class/net/eth7
 }
 
 #[test]
-fn homes_and_the_environment_are_hidden_where_that_is_asked_for() {
+fn homes_and_the_environment_are_hidden_on_request() {
     if skip() {
         return;
     }
@@ -501,7 +501,7 @@ fn a_shell_session_runs_lines_and_files_in_one_sandbox() {
 }
 
 #[test]
-fn a_tool_outside_a_capture_says_what_it_is() {
+fn a_tool_outside_a_capture_explains_itself() {
     let place = Place::new("outside");
     let tc = place.0.join("tc");
     std::os::unix::fs::symlink(TIDEGATE, &tc).unwrap();

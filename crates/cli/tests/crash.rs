@@ -278,7 +278,7 @@ fn a_revert_that_dies_at_any_message_goes_on() {
 
 /// Without a guardian too, the state records what was begun, and the commands finish or undo it.
 #[test]
-fn what_nobody_watches_over_is_put_in_order_by_the_next_command() {
+fn an_unguarded_job_is_finished_by_the_next_command() {
     let Some(computer) = Computer::new("crash-alone") else { return };
     if !has_strace() {
         return;

@@ -85,7 +85,7 @@ fn nothing_is_left(wire: &Wire) {
 }
 
 #[test]
-fn packets_are_held_by_disciplines_that_the_kernel_may_not_have() {
+fn packets_are_queued_by_qdiscs_that_the_kernel_may_lack() {
     let Some(wire) = Wire::lay("shapes") else { return };
     let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
     wire.transfer(3_000_000);
@@ -405,7 +405,7 @@ fn a_followed_device_that_is_taken_down_stays_down() {
 }
 
 #[test]
-fn a_service_manager_is_told_when_packets_pass_and_when_no_more() {
+fn a_service_manager_is_notified_of_start_and_stop() {
     let Some(wire) = Wire::lay("notify") else { return };
     let policy = wire.file("policy.sh", POLICY);
     let place = wire.room.join("notify");
@@ -682,7 +682,7 @@ fn another_door_is_refused_and_not_passed_over() {
 
 /// The kernel's own shaper is left as it is, and reported as bypassed.
 #[test]
-fn a_standing_shaper_that_is_bypassed_is_said() {
+fn an_installed_shaper_that_is_bypassed_is_reported() {
     let Some(wire) = Wire::lay("standing") else { return };
     let installed = || {
         wire.near.go(|| {

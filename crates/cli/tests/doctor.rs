@@ -142,7 +142,7 @@ fn found(document: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_shaper_that_never_has_to_wait_is_told_from_one_that_limits() {
+fn an_idle_shaper_is_distinguished_from_a_limiting_one() {
     let Some(bench) = Bench::new("doctor-load") else { return };
     if !bench.shape() {
         return;

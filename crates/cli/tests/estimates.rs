@@ -43,7 +43,7 @@ fn siemon() -> String {
 }
 
 #[test]
-fn a_sweep_that_somebody_else_measured() {
+fn a_sweep_measured_elsewhere() {
     let place = Place::new("overhead-from");
     let file = place.file("sweep.txt", siemon());
     let file = file.to_string_lossy();
@@ -73,7 +73,7 @@ fn a_sweep_that_somebody_else_measured() {
 }
 
 #[test]
-fn what_is_no_sweep_is_told_with_its_place() {
+fn an_invalid_sweep_is_reported_with_its_place() {
     let place = Place::new("overhead-wrong");
     let file = place.file("sweep.txt", "100 4489\n200 many\n");
     let run = tidegate(&["overhead", "--from", &file.to_string_lossy()]);

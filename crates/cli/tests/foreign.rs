@@ -210,7 +210,7 @@ fn in_lists_tests_scenarios_and_results() {
 }
 
 #[test]
-fn in_what_a_hostile_server_says() {
+fn in_the_messages_of_a_hostile_server() {
     let place = Place::new("foreign-server");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port().to_string();
@@ -371,7 +371,7 @@ fn small_files_that_unpack_to_large_ones_are_refused() {
 }
 
 #[test]
-fn pipes_and_devices_do_not_hold_a_command() {
+fn pipes_and_devices_do_not_block_a_command() {
     let place = Place::new("foreign-pipe");
     let fifo = place.0.join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo runs").success());

@@ -172,7 +172,7 @@ fn the_kernel_itself_is_the_router() {
 }
 
 #[test]
-fn what_the_kernel_is_not_told_is_refused_by_name() {
+fn options_that_the_kernel_lacks_are_refused_by_name() {
     if skip() {
         return;
     }
@@ -391,7 +391,7 @@ start = "500ms"
 
 /// A user without the permission for real-time scheduling gets the remedy; nothing is half done.
 #[test]
-fn a_processor_that_is_not_there_is_told() {
+fn a_missing_processor_is_reported() {
     if skip() {
         return;
     }

@@ -281,7 +281,7 @@ fn others_keep_their_rules_and_their_devices() {
 /// What cannot be restored is not removed unless that is reported. (No tc makes a table of sizes like this
 /// one.)
 #[test]
-fn what_cannot_be_brought_back_is_said_before() {
+fn what_cannot_be_restored_is_reported_first() {
     let Some(computer) = Computer::new("doubt") else { return };
     let made = computer.place.go(|| {
         let Op::Qdisc(mut modem) = op(MODEM) else { panic!("a qdisc") };
@@ -329,7 +329,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 50000 0xf
 }
 
 #[test]
-fn mistakes_are_told_and_nothing_is_touched() {
+fn errors_are_reported_and_nothing_is_changed() {
     let Some(computer) = Computer::new("mistakes") else { return };
     let wrong = |words: &[&str]| {
         let output = computer.tidegate(words);
@@ -447,7 +447,7 @@ fn status_looks_at_the_kernel() {
 }
 
 #[test]
-fn a_guardian_waits_until_it_can_and_its_death_is_told() {
+fn a_guardian_retries_and_its_death_is_reported() {
     let Some(computer) = Computer::new("guardian") else { return };
     let (before, home) = (computer.installed("eth0"), computer.policy("home.sh", HOME));
     let apply = ["apply", home.as_str(), "--backend", "kernel", "--confirm"];
@@ -486,7 +486,7 @@ fn alone_in(lock: &Path) -> Option<tidegate_sys::service::Alone> {
 
 /// Asked to end, a guardian goes back at once: no one else would.
 #[test]
-fn a_guardian_that_is_asked_to_end_goes_back_first() {
+fn a_guardian_that_is_terminated_reverts_first() {
     let Some(computer) = Computer::new("asked") else { return };
     let (before, home) = (computer.installed("eth0"), computer.policy("home.sh", HOME));
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "3600s"]));
@@ -531,7 +531,7 @@ fn one_guardian_waits_for_a_confirmation() {
 
 /// What cannot be restored is reported, with a code, and is tried again.
 #[test]
-fn a_down_that_fails_says_so() {
+fn a_failed_down_is_reported() {
     let Some(computer) = Computer::new("fails") else { return };
     let home = computer.policy("home.sh", HOME);
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
@@ -576,7 +576,7 @@ fn a_down_that_fails_says_so() {
 }
 
 #[test]
-fn a_policy_without_ingress_leaves_somebody_elses_alone() {
+fn a_policy_without_ingress_leaves_a_foreign_one_alone() {
     let Some(computer) = Computer::new("ingress") else { return };
     computer.tc("tc qdisc add dev eth0 handle ffff: ingress\ntc filter add dev eth0 parent ffff: protocol \
     ip prio 3 u32 match ip dport 9 0xffff flowid 1:9");
@@ -606,7 +606,7 @@ fn a_policy_without_ingress_leaves_somebody_elses_alone() {
 }
 
 #[test]
-fn a_dry_run_says_what_this_kernel_would_refuse() {
+fn a_dry_run_reports_what_this_kernel_would_refuse() {
     let Some(computer) = Computer::new("dry") else { return };
     if !lacks_fq_codel(&computer) {
         return;

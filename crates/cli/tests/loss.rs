@@ -109,7 +109,7 @@ fn capture<'p>(payloads: impl Iterator<Item = &'p Vec<u8>>) -> Vec<u8> {
 }
 
 #[test]
-fn captures_that_say_too_little_are_told() {
+fn captures_without_enough_data_are_reported() {
     let place = Place::new("loss-captures");
     let printed =
         place.file("tmp.file", "12:00:00.1 IP 192.0.2.1.2013 > 192.0.2.2.8787: UDP, length 0\n".repeat(97));

@@ -87,7 +87,7 @@ fn a_bloated_line_shows_its_queue_each_way() {
 }
 
 #[test]
-fn marks_that_somebody_washes_off_are_told() {
+fn bleached_marks_are_reported() {
     if skip() {
         return;
     }
@@ -133,7 +133,7 @@ fn a_server_that_is_killed_in_the_middle_leaves_a_partial_result() {
 }
 
 #[test]
-fn who_may_not_measure_is_told_why() {
+fn a_refused_client_gets_the_reason() {
     let place = Place::new("measure-token");
     let (right, wrong) = (
         place.file("right", "A good secret, that is 24 or more long"),
@@ -162,7 +162,7 @@ fn who_may_not_measure_is_told_why() {
 }
 
 #[test]
-fn a_load_that_cannot_be_made_is_told_and_partial() {
+fn a_failed_load_is_reported_as_partial() {
     let (_server, port) = serve(None);
     let words = [
         "measure",
@@ -187,7 +187,7 @@ fn a_load_that_cannot_be_made_is_told_and_partial() {
 }
 
 #[test]
-fn where_nobody_is_that_is_told() {
+fn a_missing_server_is_reported() {
     let free = std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|socket| socket.local_addr())
         .expect("a port")

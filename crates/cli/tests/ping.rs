@@ -129,7 +129,7 @@ fn answers(target: &Value) -> Vec<Option<u64>> {
 }
 
 #[test]
-fn a_port_that_nobody_listens_at_answers_in_its_way() {
+fn a_closed_port_answers_with_an_error() {
     let port =
         UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port();
     let output = say(&["127.0.0.1", &format!("--udp={port}"), "-c", "4", "-i", ".01", "--json"]);
@@ -141,7 +141,7 @@ fn a_port_that_nobody_listens_at_answers_in_its_way() {
 }
 
 #[test]
-fn nothing_answered_is_told_and_draws() {
+fn no_reply_is_reported_and_drawn() {
     let echo = Echo::begin(false);
     let place = Directory::new("ping-silent");
     let chart = place.0.join("chart.svg");
@@ -329,7 +329,7 @@ fn way() -> Option<Way> {
 }
 
 #[test]
-fn those_on_the_way_are_found_and_asked() {
+fn hops_are_found_and_pinged() {
     let Some(way) = way() else { return };
     let words = ["--hops", &FAR.to_string(), "-c", "5", "-i", ".05", "--json"].map(str::to_owned);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -354,7 +354,7 @@ fn those_on_the_way_are_found_and_asked() {
 }
 
 #[test]
-fn whoever_may_not_ping_is_told_how_to() {
+fn a_user_without_permission_to_ping_gets_the_remedy() {
     let Some(way) = way() else { return };
     let words = [FAR.to_string(), "-c".into(), "3".into(), "-i".into(), ".01".into()];
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -381,7 +381,7 @@ fn whoever_may_not_ping_is_told_how_to() {
 }
 
 #[test]
-fn no_way_is_told() {
+fn a_missing_route_is_reported() {
     let Some(way) = way() else { return };
     let output = in_place(&way.here, &["192.0.2.77", "-c", "1"], None);
     let stderr = text(&output.stderr);

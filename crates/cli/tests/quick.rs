@@ -87,7 +87,7 @@ fn who_cannot_be_reached_is_named() {
 
 /// A shaper below the line's rate takes the queue away from the modem, and is gone at the end.
 #[test]
-fn a_policy_is_held_against_none_in_turns() {
+fn a_policy_is_compared_with_none_in_turns() {
     if skip() {
         return;
     }

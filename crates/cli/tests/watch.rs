@@ -200,7 +200,7 @@ fn top_shows_what_a_daemon_does() {
 }
 
 #[test]
-fn prometheus_is_told_over_http_and_into_a_file() {
+fn metrics_are_served_over_http_and_written_to_a_file() {
     let Some(mut bench) = Bench::new("metrics") else { return };
     if !bench.shapes() {
         return;
@@ -349,7 +349,7 @@ fn packets_of_a_class_are_captured() {
 /// Delays that began before the first request are in the first reply, and so is the present delay of the
 /// queue's head, though nothing has left yet.
 #[test]
-fn the_first_who_asks_is_told_the_longest_waits() {
+fn the_first_client_gets_the_longest_delays() {
     let Some(mut bench) = Bench::new("longest") else { return };
     if !bench.shapes() {
         return;
@@ -433,7 +433,7 @@ fn the_kernel_is_watched_too() {
 }
 
 #[test]
-fn where_nothing_is_shaped_that_is_told() {
+fn a_missing_shaper_is_reported() {
     let Some(bench) = Bench::new("nothing") else { return };
     let output_of = |words: &[&str]| {
         let output = bench.say(words);

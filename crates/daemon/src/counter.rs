@@ -1,4 +1,4 @@
-//! What a running daemon shares with those who ask it.
+//! What a running daemon shares with its clients.
 
 use crate::machine::Wanted;
 use crate::marks::Marks;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use tidegate_dataplane::daemon::CommandSender;
 use tidegate_dataplane::packet_io::AttachPoint;
 
-/// The command sender, for anyone who calls at the control socket.
+/// The command sender, for the threads of the control socket.
 pub(crate) struct Counter {
     /// Where commands are given.
     pub(crate) command_sender: CommandSender,

@@ -17,8 +17,8 @@ pub enum ErrorKind {
     Busy,
     /// tidegate applied nothing there.
     NotApplied,
-    /// The policy would cut off what keeps the network alive, or what is there could not be brought back;
-    /// nothing was changed.
+    /// The policy would cut off what keeps the network alive, or the previous configuration could not be
+    /// restored; nothing was changed.
     Unsafe,
     /// The kernel refuses something, or does not do what it accepted.
     Kernel,

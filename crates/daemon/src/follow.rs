@@ -21,7 +21,7 @@ use tidegate_sys::{interrupt, namespace_thread, poll, process, service};
 
 /// How often it is looked whether a daemon has ended on its own, if nothing is heard of links.
 const LOOK: Duration = Duration::from_secs(1);
-/// What our own devices are called: no one's policy is for them.
+/// The name prefix of tidegate's own devices: no policy is for them.
 const OURS: &str = "tidegate";
 
 /// Which devices are followed.
@@ -85,7 +85,7 @@ fn first(text: &str) -> usize {
     text.chars().next().map_or(0, char::len_utf8)
 }
 
-/// Follows devices until someone ends it, or until the process whose they are is gone.
+/// Follows devices until it is ended, or until the process that owns them is gone.
 ///
 /// # Errors
 /// The policy cannot be bound to a device, or nothing more is heard of links.
@@ -102,7 +102,7 @@ pub(crate) fn follow(options: &DaemonOptions, which: &FollowPattern, say: Messag
         .make()
         .with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
     let _known = Known::new(&runtime)?;
-    // The user who starts this wants all of them, whatever was taken down before.
+    // The user who starts this wants all of them, whatever was removed before.
     let mut here = which.here()?;
     here.iter().for_each(|name| comes_back(&runtime, name));
     let mut bulletin = LinkMonitor::open()?;

@@ -84,7 +84,7 @@ impl Opener {
     }
 }
 
-/// A TUN backend and who is at its ends.
+/// A TUN backend and its ends.
 struct Between {
     ends: [TunEnd; 2],
     addresses: [IpAddr; 2],

@@ -8,8 +8,8 @@ use tidegate_plan::rebind::on_device;
 use tidegate_policy::Op;
 use tidegate_shims::Machine;
 
-/// Says a sentence to anyone who started the daemon: the outcome of a device that is followed, what went
-/// wrong in a script.
+/// A message to the user who started the daemon: the outcome of a device that is followed, errors in a
+/// script.
 pub type MessageHandler<'s> = &'s dyn Fn(&str);
 
 /// The policy of some files, for an engine.

@@ -67,7 +67,7 @@ impl Daemon {
             (Err(error), Some(pid)) => {
                 Daemon::Silent(Silence::new(Some(pid).filter(|pid| *pid != 0), &error))
             }
-            // Only root knows who has a lock; others know whether someone listens.
+            // Only root knows the owner of a lock; other users know whether the socket has a listener.
             (Err(error), None)
                 if is_listening(&error)
                     && OpenOptions::new().write(true).open(runtime.lock(dev)).is_err() =>
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn why_nobody_answers_is_said_with_the_process() {
+    fn an_unanswered_request_names_the_process() {
         let timed_out = Error::from(io::Error::from(io::ErrorKind::TimedOut));
         let own = std::process::id();
         assert_eq!(

@@ -28,7 +28,7 @@ pub fn operations(commands: &[Vec<String>]) -> Result<Vec<Op>> {
     Ok(policy.machine.log)
 }
 
-/// A device: its name, whether the machine has it, and what is there.
+/// A device: its name, whether the machine has it, and what is installed.
 type Found = (String, bool, Installed);
 
 /// Has the daemon run this from now on, or leaves all as it was.

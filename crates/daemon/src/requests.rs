@@ -22,9 +22,9 @@ use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
 use tidegate_sys::process;
 use tidegate_sys::service::Peer;
 
-/// Packets that wait for someone who captures a class.
+/// Packets that wait for a capture of a class.
 const WAITING: usize = 4096;
-/// How long nothing may come before it is looked whether who captures is still there.
+/// How long nothing may come before the client of a capture is checked.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl RequestHandler for Counter {
@@ -61,7 +61,7 @@ fn epoch(now: Time) -> u64 {
     u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX).saturating_sub(now.0)
 }
 
-/// Changes are for root, and for who runs the daemon.
+/// Changes are for root, and for the user who runs the daemon.
 fn may_change(who: Peer) -> bool {
     who.uid == 0 || who.uid == process::effective_uid()
 }
@@ -75,7 +75,7 @@ fn not_you(who: Peer) -> Value {
 
 impl Counter {
     fn options(&self) -> DaemonOptions {
-        // Anyone who panicked with it in his hands did not change it.
+        // A thread that panicked while it held the lock did not change the value.
         self.options.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -298,7 +298,7 @@ impl Counter {
         }
     }
 
-    /// What runs, for anyone who wants to have it run again later.
+    /// The running policy, for running it again later.
     fn policy(&self, who: Peer) -> Value {
         if !may_change(who) {
             return not_you(who);

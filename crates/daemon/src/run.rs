@@ -1,4 +1,4 @@
-//! A daemon: a policy, its devices, the engine, and who may ask.
+//! A daemon: a policy, its devices, the engine, and its clients' permissions.
 
 use crate::counter::Counter;
 use crate::error::{ErrorContext, Result};
@@ -28,7 +28,7 @@ use tidegate_sys::{interrupt, output_file, poll};
 
 /// Below this rate a super-packet of 64 kB holds up others for more than 2.5 ms: they come split.
 pub const SPLIT_BELOW: Rate = Rate::bits(200_000_000);
-/// How long someone waits at once for what may never come.
+/// The longest wait at once for something that may never come.
 const DAY: Duration = Duration::from_secs(86_400);
 /// Goes before others, if it may.
 const PRIORITY: i32 = 50;
@@ -57,8 +57,8 @@ fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
         .make()
         .with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
     let _alone = locks(&runtime, &wanted)?;
-    // Anyone who undoes an apply changes its state first and then looks who has the lock; this is the other
-    // way round, so one of the two notices the other.
+    // An undo of an apply changes its state first and then checks the lock; this is the other way round, so
+    // one of the two notices the other.
     if let Some(job) = &options.started_for {
         ensure!(
             runtime.job(wanted.name()).as_ref() == Some(job),
@@ -155,7 +155,7 @@ fn engine(wanted: &Wanted, memory: usize) -> Engine {
     engine
 }
 
-/// What no one outside can guess: who knows the keys of hashes can have flows meet in one queue.
+/// An unpredictable seed: an attacker who knows the keys of hashes can make flows share one queue.
 fn seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     Seeded::new(RandomState::new().hash_one(std::process::id())).next()
@@ -202,10 +202,10 @@ struct Sockets {
 impl Sockets {
     fn open(runtime: &RuntimeDir, wanted: &Wanted) -> Result<Sockets> {
         let path = runtime.socket(wanted.name());
-        // Anyone who left it behind is gone: we have the lock.
+        // The process that left it is gone: we have the lock.
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).with_context(|| path.display().to_string())?;
-        // Everybody may look; who may change is decided by who he is.
+        // Everybody may query; permission to change depends on the user.
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666))?;
         let mut sockets = Sockets { listener, paths: vec![path.clone()] };
         for point in wanted.spots.iter().filter(|point| point.dev != wanted.name()) {

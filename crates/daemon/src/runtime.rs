@@ -10,13 +10,13 @@ use tidegate_sys::service::Alone;
 
 /// The directory of all of it, by default.
 const ROOT: &str = "/run/tidegate";
-/// Another place: for tests, and for those who are not root.
+/// Another directory: for tests, and for other users than root.
 const ELSEWHERE: &str = "TIDEGATE_RUN";
 
 /// What the names of followers' locks begin with. (No device has a colon in its name.)
 const FOLLOWER: &str = ":follow-";
 
-/// How long a lock is tried for that someone may have for an instant only, to see whether it is taken.
+/// How long a lock is tried that another process may have for an instant only, to see whether it is taken.
 const MOMENT: Duration = Duration::from_millis(300);
 /// How often it is looked whose a lock is that was just taken.
 const TRIES: usize = 20;
@@ -63,7 +63,7 @@ impl RuntimeDir {
         for path in std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path()) {
             let other = name(&path).filter(|other| *other != own);
             if other.is_some_and(|other| other.rsplit_once('-').is_some_and(|(of, _)| of == number)) {
-                // What stays is in no one's way.
+                // A file that stays does no harm.
                 let _ = std::fs::remove_dir_all(path);
             }
         }
@@ -74,17 +74,17 @@ impl RuntimeDir {
         self.file(dev, "json")
     }
 
-    /// The control socket of who shapes a device.
+    /// The control socket of the process that shapes a device.
     pub fn socket(&self, dev: &str) -> PathBuf {
         self.file(dev, "sock")
     }
 
-    /// Locked by who shapes a device.
+    /// Locked by the process that shapes a device.
     pub fn lock(&self, dev: &str) -> PathBuf {
         self.file(dev, "lock")
     }
 
-    /// Locked by anyone who applies, confirms or goes back, one at a time in a namespace. (No device has a
+    /// Locked by a process that applies, confirms or reverts, one at a time in a namespace. (No device has a
     /// colon in its name.)
     pub fn work(&self) -> PathBuf {
         self.file(":work", "lock")
@@ -128,7 +128,7 @@ impl RuntimeDir {
         Some(state["job"]["token"].as_str()?.to_owned())
     }
 
-    /// The last policy of a device that was undone though no one requested it.
+    /// The last policy of a device that was undone automatically.
     pub fn undone(&self, dev: &str) -> PathBuf {
         self.file(dev, "undone")
     }
@@ -143,7 +143,7 @@ impl RuntimeDir {
         self.file(dev, "guard")
     }
 
-    /// Takes a lock and writes into it whose it is; `None`: someone else has it, even after a moment.
+    /// Takes a lock and writes its owner into it; `None`: another process has it, even after a moment.
     ///
     /// # Errors
     /// The file cannot be opened or written.
@@ -156,7 +156,7 @@ impl RuntimeDir {
     /// # Errors
     /// As for [`RuntimeDir::take`].
     pub fn take_within(path: &Path, patience: Duration) -> io::Result<Option<Alone>> {
-        // Anyone who can open a file can lock it, to read it is enough: no one else is to.
+        // Whoever can open a file can lock it, even for reading: other users must not.
         OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         let begun = Instant::now();
@@ -175,10 +175,10 @@ impl RuntimeDir {
     /// The process that has a lock; `None`: there is none, or this user may not know. (0: the lock file does
     /// not name it.)
     pub fn holder(path: &Path) -> Option<u32> {
-        // It is had for an instant, which is why those who take it try again.
+        // It is held for an instant, so its takers try again.
         match path.exists().then(|| Alone::take(path)) {
             Some(Ok(None)) => {
-                // Anyone who took it just now is about to write who they are.
+                // The process that took it just now is about to write its number.
                 let tries =
                     std::iter::repeat_with(|| std::fs::read_to_string(path).unwrap_or_default()).take(TRIES);
                 let reported = tries.map(|text| text.trim().parse().ok()).find(|pid| {

@@ -132,7 +132,7 @@ fn go(engine: &mut Engine, bench: &mut Harness, until: u64, late: u64) {
 const SECOND: u64 = 1_000_000_000;
 
 #[test]
-fn a_rate_is_the_rate_however_late_somebody_wakes_up() {
+fn a_rate_is_the_rate_however_late_the_wakeup() {
     for late in [0, 50_000, 900_000, 5_000_000] {
         let (mut engine, mut bench) = machine(
             "qdisc add dev eth0 root handle 1: htb default 10
@@ -185,7 +185,7 @@ fn each_ticket_comes_back_once() {
 }
 
 #[test]
-fn beyond_the_limit_of_memory_nothing_is_held() {
+fn beyond_the_memory_limit_packets_are_dropped() {
     let (mut engine, mut bench) =
         machine("qdisc add dev eth0 root tbf rate 1mbit burst 2000 limit 2000000", 100);
     (0..500).for_each(|_| bench.put(0, frame(1000, 1, 0), 0));
@@ -327,7 +327,7 @@ fn strange(seed: &mut tidegate_packet::Seeded, most: usize) -> Vec<u8> {
 }
 
 #[test]
-fn frames_of_any_octets_pass_or_are_lost_and_no_ticket_stays() {
+fn frames_of_any_bytes_pass_or_are_dropped_and_no_ticket_stays() {
     let scripts = [
         "qdisc add dev eth0 root fq_codel",
         "qdisc add dev eth0 root cake bandwidth 100mbit diffserv4 ack-filter nat",

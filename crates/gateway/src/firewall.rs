@@ -49,7 +49,7 @@ pub(crate) struct Firewall {
     pub(crate) connections: Conntrack,
     /// What a packet meets at each hook, in order; known from the first packet after a change on.
     stops: Option<[Vec<Stop>; 5]>,
-    /// What packets met, while someone watches.
+    /// What packets met, while there is an observer.
     pub(crate) watch: Option<Vec<RuleTrace>>,
     /// Packets that are routed have a hop less from then on.
     pub(crate) counts_hops: bool,

@@ -265,7 +265,7 @@ impl Gateway {
         self.firewall.tables(ipv6)
     }
 
-    /// All tables of netfilter, anyone who made them.
+    /// All tables of netfilter, whichever tool made them.
     pub fn all_tables(&self) -> &[NetfilterTable] {
         &self.firewall.tables
     }
@@ -433,8 +433,8 @@ impl Gateway {
         }
     }
 
-    /// Routed packets have a hop less from then on, and are dropped with their last. Unless someone requests
-    /// that no one counts: it costs a look at the header of each.
+    /// Routed packets have a hop less from then on, and are dropped with their last. Off by default: it costs
+    /// a look at the header of each.
     pub fn count_hops(&mut self) {
         self.firewall.counts_hops = true;
     }

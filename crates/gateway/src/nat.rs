@@ -43,7 +43,7 @@ impl Firewall {
             NatSide::Source
         };
         let family = Family::of(pool.meta(pkt).ethertype == ethertype::IPV6);
-        // Without the table no one translates here, not even what the action ct settled.
+        // Without the table nothing is translated here, not even what the action ct settled.
         if !self.tables.iter().any(|t| t.family() == family && t.name() == "nat" && !t.is_free()) {
             return true;
         }

@@ -91,7 +91,7 @@ impl Gateway {
             return ReceiveOutcome::Dropped;
         };
         reframe(pool, &pkt, self.ports[from.0 as usize].spec.link_header, header);
-        // What is redirected is no one's connection any more.
+        // A redirected packet loses its connection.
         pool.meta_mut(&pkt).connection = 0;
         self.receive_redirected(GatewayContext { now, pool, random: draws }, DeviceId(to), pkt, before)
     }
@@ -128,8 +128,8 @@ impl Gateway {
     }
 
     /// The next packet that a filter had arrive at a device, with that device, beside what was received or
-    /// offered: anyone who drives the machine routes it. Copies of what is received come before it, all
-    /// others after what was offered has gone on.
+    /// offered: the driver routes it. Copies of what is received come before it, all others after what was
+    /// offered has continued.
     pub fn take_arrived(&mut self) -> Option<(Pkt, DeviceId)> {
         self.arrived.pop_front()
     }
@@ -267,7 +267,7 @@ impl Gateway {
         let GatewayContext { now, pool, random: draws } = world;
         let (mut pkt, mut last, mut to) = (pkt, from, to);
         self.firewall.connections.see_inside(now, pool, &pkt);
-        // What is redirected is no one's connection any more.
+        // A redirected packet loses its connection.
         pool.meta_mut(&pkt).connection = 0;
         for _ in 0..MAX_REDIRECTS {
             let Some(port) = self.ports.get_mut(to as usize).filter(|port| !port.is_gone()) else { break };

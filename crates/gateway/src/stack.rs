@@ -184,7 +184,7 @@ impl Gateway {
         }
         let (above, below) = (self.ports[upper.0 as usize].spec, self.ports[device.0 as usize].spec);
         // Congestion marked on the outer header on the way is the packet's now; one that cannot carry the
-        // mark is lost (RFC 6040, section 4.2).
+        // mark is dropped (RFC 6040, section 4.2).
         let marked = pool.meta(&pkt).ecn() == 3 && pool.head(&pkt).dsfield() & 3 != 3;
         if tunnel && marked && head.dsfield() & 3 == 0 {
             self.port(device).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);

@@ -18,13 +18,13 @@ const MAX_SENT: usize = 60_000;
 /// Frames that leave before a rate is measured, and while it is.
 const SKIPPED: u32 = 500;
 const MEASURED: u32 = 500;
-/// Longest delays that pass while a rate is measured, where packets are held back by any.
+/// How many of the longest delays pass while a rate is measured, where packets are delayed.
 const DELAYS: u64 = 50;
-/// Packets of a class that wait while it is kept full: enough for its child never to run dry before the next
-/// comes; where packets are held back by a delay, to begin with.
+/// The backlog in packets of a class that is kept full: enough for its child never to run dry before the next
+/// comes; where packets are delayed, the initial one.
 const FEW: u32 = 4;
 const ROOMY: u32 = 64;
-/// Packets in a row that may be lost on purpose.
+/// Packets in a row that may be dropped on purpose.
 const MOST_LOST: u32 = 1000;
 /// Turns of a class that are watched.
 const TURNS: u32 = 4;
@@ -199,7 +199,7 @@ fn longest_delay(reading: &Reading, dev: &str) -> Nanos {
             // No distribution of tc's goes beyond so many times the jitter.
             let jitter = netem.jitter_ns.saturating_abs().saturating_mul(4);
             match netem.slot {
-                // How much such a netem lets through hangs on how long its packets have waited already.
+                // How much such a netem lets through depends on how long its packets have waited already.
                 Some(_) => u64::MAX,
                 None => netem.latency_ns.max(0).saturating_add(jitter).unsigned_abs(),
             }
@@ -236,7 +236,7 @@ fn together(rig: &mut Rig, classes: &[Handle]) -> Option<Rate> {
 /// of as many bytes; `None` where packets cannot be sent to the classes by number, or where that would take
 /// too long.
 fn stretch(rig: &mut Rig, class: Handle, others: &[Handle], turn: u32) -> Option<Stretch> {
-    // What is held back by a delay has no turns of its own, and what is lost ends one.
+    // A packet that is delayed has no turns of its own, and a dropped one ends a turn.
     if rig.counted {
         return None;
     }
@@ -306,7 +306,7 @@ fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Result<
             break;
         }
         let next = match rig.next() {
-            // What is lost on purpose counts as taken, and never leaves.
+            // A packet dropped on purpose counts as taken, and never leaves.
             None if others.is_empty() => {
                 taken = left;
                 break;
@@ -372,7 +372,7 @@ impl<'c> Busy<'c> {
     }
 
     fn top_up(&mut self, rig: &mut Rig, at: usize, room: u32) {
-        // What is lost on purpose is offered again, within reason.
+        // A packet dropped on purpose is offered again, within reason.
         for _ in 0..MOST_LOST + room {
             if self.waiting[at] >= room {
                 return;
@@ -400,14 +400,14 @@ impl<'c> Busy<'c> {
         }
         self.left[at] += 1;
         self.waiting[at] = self.waiting[at].saturating_sub(1);
-        // What was lost on the way left no trace but this.
+        // A drop on the way left no trace but this.
         if self.classes.len() == 1 && rig.counted {
             self.waiting[at] = self.waiting[at].min(rig.waiting());
         }
         self.top_up(rig, at, self.room);
     }
 
-    /// Did each have more waiting than was held back at a time, or as many as its queue takes?
+    /// Whether each had a backlog above what is delayed at a time, or as many packets as its queue takes.
     fn had_enough(&self, took: Nanos, delay: Nanos) -> bool {
         let value_of = |left: &u32| u128::from(*left) * u128::from(delay.0) / u128::from(took.0.max(1));
         let enough = |(left, is_full): (&u32, &bool)| *is_full || value_of(left) * 2 <= u128::from(self.room);
@@ -422,7 +422,7 @@ struct Rig {
     draws: Seeded,
     now: Time,
     frame: u32,
-    /// No packet is held back longer for its own sake.
+    /// The longest delay of a packet on purpose.
     delay: Nanos,
     /// Something on the device drops or duplicates packets on purpose: the backlog is counted.
     counted: bool,
@@ -448,8 +448,8 @@ impl Rig {
         if self.counted { self.gateway.qlen(self.device) } else { 0 }
     }
 
-    /// The rate of classes that always have something to send, and how many packets each had waiting for
-    /// that: more than any delay on the way holds back, or as many as its queue takes.
+    /// The rate of classes that always have something to send, and the backlog of each for that in packets:
+    /// more than any delay on the way, or as many as its queue takes.
     fn roomy(&mut self, classes: &[Handle]) -> Option<(Rate, u32)> {
         if self.delay == Nanos(u64::MAX) {
             return None;
@@ -492,7 +492,7 @@ impl Rig {
         None
     }
 
-    /// Lets everything leave, and time pass until no one remembers it; false if it does not end.
+    /// Lets everything leave, and time pass until the state is fresh; false if it does not end.
     fn empty(&mut self) -> bool {
         for _ in 0..2 * MAX_PACKETS {
             if self.next().is_none() {

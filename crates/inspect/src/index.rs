@@ -24,7 +24,7 @@ pub(crate) struct Index {
     classes: BTreeMap<Key, usize>,
     /// The classes below a class or qdisc.
     below: BTreeMap<Key, Vec<usize>>,
-    /// The qdisc that hangs on a class.
+    /// The qdisc that is attached to a class.
     hung: BTreeMap<Key, usize>,
 }
 

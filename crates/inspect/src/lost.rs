@@ -16,7 +16,7 @@ pub(crate) enum Thing {
     Qdisc(String, Handle),
     /// A class of a device.
     Class(String, Handle),
-    /// The qdisc that was to hang on a class or root.
+    /// The qdisc that was to be attached to a class or root.
     Hung(String, Handle),
     /// Any filter of a device.
     Filter(String),
@@ -50,7 +50,7 @@ const PRESENT: [&str; 4] = ["Exclusivity flag", "File exists", "NLM_F_REPLACE", 
 /// Words with which commands clear the way.
 const CLEARS: [&str; 5] = ["del", "delete", "-X", "-D", "-F"];
 
-/// Does the command clear the way? Nothing is lost where nothing was.
+/// Whether the command clears the device first. A missing object is then no error.
 pub(crate) fn clears(step: &Step) -> bool {
     // A link that is put down is about to go, or to be set up again.
     let puts_down =
@@ -92,13 +92,13 @@ fn of_tc(step: &Step) -> Option<(&str, &str)> {
     (step.tool == "tc" && !object.is_empty()).then_some((object, verb))
 }
 
-/// What a keyword names: a qdisc by its handle, or a class or a place where something hangs.
+/// What a keyword names: a qdisc by its handle, or a class or another parent.
 fn handle(step: &Step, keyword: &str) -> Option<Handle> {
     let text = &step.after(keyword)?.text;
     if keyword == "handle" { parse_handle(text) } else { parse_classid(text) }
 }
 
-/// Where a qdisc or filter is to hang.
+/// The parent that a qdisc or filter is to be attached to.
 fn place(step: &Step) -> Option<Handle> {
     let root = step.words.iter().any(|word| word.text == "root");
     handle(step, "parent").or(root.then_some(Handle::ROOT))
@@ -232,7 +232,7 @@ pub(crate) struct Lost {
 impl Lost {
     pub(crate) fn of(steps: &[Step]) -> Lost {
         let mut lost = Lost::default();
-        // Who is to have made each thing, or missed it first.
+        // The command that is to have made each thing, or that missed it first.
         let mut blamed: BTreeMap<Thing, usize> = BTreeMap::new();
         // The devices whose root is from before.
         let mut existing: BTreeMap<String, usize> = BTreeMap::new();
@@ -259,7 +259,7 @@ impl Lost {
             let cause = cause.or_else(|| present.and_then(|dev| existing.get(dev).copied()));
             let kept = || makes(step).iter().find_map(|thing| in_use.get(thing).copied());
             let cause = cause.or_else(|| present.and_then(|_| kept()));
-            // tcindex reads what dsmark writes: Linux lost both together.
+            // tcindex reads what dsmark writes: Linux removed both together.
             let cause = cause.or_else(|| dev.as_ref().filter(|_| has_word(step, "tcindex")).and(dsmark));
             if has_word(step, "dsmark") {
                 dsmark.get_or_insert(cause.unwrap_or(at));
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_was_to_make_is_missed_once() {
+    fn a_thing_that_no_command_makes_is_reported_once() {
         let none = "Cannot find device \"parent\"";
         let lines = [
             ("tc qdisc add dev parent root htb", none),
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_to_be_deleted_stands_in_the_way() {
+    fn an_undeleted_object_blocks_its_successor() {
         let busy = "RTNETLINK answers: Device or resource busy";
         let there = "RTNETLINK answers: File exists";
         let lines = [

@@ -55,7 +55,7 @@ pub struct ProbeResult {
     pub priority: u32,
     /// The devices in whose trees it was queued, or that redirected it; in order.
     pub stops: Vec<Stop>,
-    /// Where and why it was lost.
+    /// Where and why it was dropped.
     pub dropped: Option<Loss>,
     /// What it met on its arrival, if anything, let it go on to routing.
     pub routed: bool,
@@ -105,10 +105,10 @@ pub(crate) struct Glimpse<'a> {
     pub(crate) priority: u32,
 }
 
-/// Who is shown each stop.
+/// The observer that is called at each stop.
 type Look<'l> = &'l mut dyn FnMut(Glimpse<'_>);
 
-/// The end of a packet that was lost.
+/// The end of a packet that was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// The device that dropped it.
@@ -145,7 +145,7 @@ pub struct Prober {
     pool: Pool,
     draws: Seeded,
     now: Time,
-    /// What each class hangs on, where that is another class.
+    /// The class above each class, where there is one.
     above: BTreeMap<(DeviceId, Handle), Handle>,
     /// Devices to which actions lead copies only.
     copies: BTreeSet<DeviceId>,
@@ -274,7 +274,7 @@ impl Prober {
         by
     }
 
-    /// In by a device; what goes on to routing comes back, with the device it came in by.
+    /// In by a device; packets for routing come back, with the device they came in by.
     fn arrive(&mut self, trip: &mut Trip<'_>, pkt: Pkt, device: DeviceId) -> Option<(Pkt, DeviceId)> {
         let Prober { gateway, pool, draws, now, .. } = self;
         let received = gateway.receive(GatewayContext { now: *now, pool, random: draws }, device, pkt);
@@ -292,7 +292,7 @@ impl Prober {
         }
     }
 
-    /// Looks where an offered packet waits, and lets it leave; what an ifb gives back goes on.
+    /// Reads where an offered packet is queued, and lets it leave; a packet from an ifb continues.
     fn after_offer(&mut self, trip: &mut Trip<'_>, device: DeviceId, offer: XmitStatus) {
         let (mut device, mut offer, mut came_back) = (device, offer, false);
         for _ in 0..MOST_STOPS {

@@ -55,7 +55,7 @@ impl Reached {
         walk(reading, Some(devices)).ok().map(|walked| Reached { walked })
     }
 
-    /// Nothing, for those who ask of other things.
+    /// Without any set, for callers with other questions.
     pub(crate) fn nothing(reading: &Reading) -> Option<Reached> {
         Walked::nowhere(reading).ok().map(|walked| Reached { walked })
     }

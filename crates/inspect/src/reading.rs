@@ -14,9 +14,9 @@ use tidegate_syntax::units::parse_classid;
 /// When a policy is carried out: a machine's clock does not begin at nothing.
 pub const CARRIED_OUT_AT: Time = Time(1_000_000_000);
 
-/// Where filters of a clsact on what arrives hang.
+/// The parent of a clsact's filters on arrivals.
 pub const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
-/// Where its filters on what leaves hang.
+/// The parent of its filters on packets that leave.
 pub const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
 
 /// A place in a file that was read.
@@ -229,8 +229,8 @@ impl Reading {
         machine(&self.devices, self.dissector, &[])
     }
 
-    /// Do the commands come from a policy in a language of its own, which names classes? Then no one wrote
-    /// them.
+    /// Whether the commands come from a policy in a language of its own, which names classes. Then the user
+    /// wrote no commands.
     pub(crate) fn is_compiled(&self) -> bool {
         !self.names.is_empty()
     }

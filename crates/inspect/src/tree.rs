@@ -57,8 +57,7 @@ impl Reading {
     }
 
     /// What a class of HTB may send while all others are idle: its own rate, or what it may borrow, which is
-    /// no more than its ceil, nor than what the class above may send so; the topmost has no one to borrow
-    /// from.
+    /// no more than its ceil, nor than what the class above may send so; the topmost cannot borrow.
     pub(crate) fn reachable(&self, class: &ClassDump) -> Option<Rate> {
         let mut line = vec![class];
         // Trees are less deep than this.
@@ -184,7 +183,7 @@ impl Reading {
         self.index.below(&class.dev, class.classid).is_empty()
     }
 
-    /// The qdisc that was hung on a class; `None`: the kernel's own fifo.
+    /// The qdisc that was attached to a class; `None`: the kernel's own fifo.
     pub(crate) fn child(&self, class: &ClassDump) -> Option<&QdiscDump> {
         self.index.hung(&class.dev, class.classid).map(|at| &self.qdiscs[at])
     }

@@ -1,4 +1,4 @@
-//! Who is meant by an address that a router put in the place of another one.
+//! The party behind an address that a router put in the place of another one.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,8 +7,8 @@ use tidegate_sim::Ends;
 /// The most conversations that are remembered; the oldest are forgotten first.
 const MOST: usize = 65_536;
 
-/// Of conversations whose addresses were translated on the way: who sent what arrived, so that his answers
-/// come back to him.
+/// For conversations whose addresses were translated on the way: the sender of each arrived packet, so that
+/// replies come back to it.
 #[derive(Debug, Default)]
 pub(crate) struct Conversations {
     senders: HashMap<Key, usize>,

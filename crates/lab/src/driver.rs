@@ -1,4 +1,4 @@
-//! The network by someone else's clock.
+//! The network driven by another clock.
 
 use std::collections::HashMap;
 use std::io;
@@ -23,7 +23,7 @@ const BATCH: usize = 64;
 pub trait Environment {
     /// What time it is in the network; never less than before.
     fn now(&mut self) -> Time;
-    /// The next packet that someone sent: who, and its bytes.
+    /// The next packet from a party: its number, and the packet's bytes.
     ///
     /// # Errors
     /// The outside is gone.
@@ -40,7 +40,7 @@ pub trait Environment {
     fn wait(&mut self, until: Time) -> io::Result<()>;
 }
 
-/// Someone real at the edge of the network.
+/// A real party at the edge of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Party {
     /// The node of the network that he is.
@@ -56,7 +56,7 @@ pub struct DriverStats {
     pub received: u64,
     /// Packets given to them.
     pub sent: u64,
-    /// Packets to an address that no one here has.
+    /// Packets to an address that no party has.
     pub nowhere: u64,
     /// Packets that a host's own queue had no space for.
     pub refused: u64,
@@ -68,7 +68,7 @@ pub struct Driver {
     pub counts: DriverStats,
     /// How much later than scheduled packets were delivered.
     pub lateness: LatenessHistogram,
-    /// An address that was requested and that no one has.
+    /// An address that was requested and that no party has.
     pub unknown_address: Option<IpAddr>,
     parties: Vec<Party>,
     /// Of each address the node that has it: parties and machines.
@@ -173,8 +173,8 @@ impl Driver {
         head.set_summed();
         let Some(ends) = Ends::seen(&head) else { return };
         let to = self.homes.get(&ends.dst).copied();
-        // What was translated on its way here is answered to the translator's address, and goes to who sent
-        // it.
+        // The reply to a translated packet goes to the translator's address, and from there to the packet's
+        // sender.
         let to = self.conversations.sender(ends).or(to);
         let to = to.filter(|to| *to != from).map(|to| self.end_of(world, packet, from, to));
         let way = to.and_then(|to| match world.way(from, to) {
@@ -183,7 +183,7 @@ impl Driver {
         });
         let Some((to, way)) = way else {
             self.counts.nowhere += 1;
-            // What is for everyone is for no one here: neighbours are requested, routers looked for.
+            // Multicast has no receiver here: neighbour resolution, router discovery.
             if !is_for_many(ends.dst) {
                 self.unknown_address.get_or_insert(ends.dst);
             }
@@ -289,8 +289,8 @@ impl Driver {
     }
 }
 
-/// Remembers who sent what has arrived, if its source is not the sender's own address: his answers would go
-/// to someone else.
+/// Remembers the sender of an arrived packet, if its source is not the sender's own address: replies would go
+/// to another party.
 fn remember(
     conversations: &mut Conversations,
     homes: &HashMap<IpAddr, usize>,

@@ -37,7 +37,7 @@ pub struct HostSpec {
 /// A real host, going on until it is dropped.
 pub struct LabHost {
     place: NamespaceThread,
-    /// Who listens at its ports.
+    /// The listeners at its ports.
     pub(crate) listeners: Mutex<Listeners>,
 }
 

@@ -31,7 +31,7 @@ pub struct RouterDevice {
     pub mtu: u32,
     /// Packets of its transmit queue.
     pub queue: u32,
-    /// Who is reached by it.
+    /// The addresses reached by it.
     pub behind: Vec<IpAddr>,
 }
 

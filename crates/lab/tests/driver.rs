@@ -178,7 +178,7 @@ fn one_list_of_arrivals_leaves_both_at_the_same_times() {
 /// What is behind the bytes that the network knows comes out as it went in; a mark is written, and the
 /// checksum stays right.
 #[test]
-fn octets_come_out_as_they_went_in_but_for_marks() {
+fn bytes_come_out_as_they_went_in_but_for_marks() {
     let sent = arrivals();
     let (given, _) = driven(POLICIES[1], sent.clone());
     let marked = given.iter().filter(|(.., packet)| packet[1] & 3 == 3).count();
@@ -195,7 +195,7 @@ fn octets_come_out_as_they_went_in_but_for_marks() {
 /// A packet whose hop limit runs out ends at the router, which answers its sender; with a higher limit it
 /// continues.
 #[test]
-fn a_router_says_where_a_packet_ended() {
+fn a_router_reports_where_a_packet_ended() {
     let mut sent = Vec::new();
     for hops in [1, 2] {
         let mut packet = datagram(0, 9, 700, 0);
@@ -210,7 +210,7 @@ fn a_router_says_where_a_packet_ended() {
 
 /// A machine answers echo requests; packets for an unknown address are counted and reported.
 #[test]
-fn machines_answer_pings_and_nobody_is_told() {
+fn machines_answer_pings_and_unknown_addresses_are_reported() {
     let mut request = datagram(0, 0, 84, 0);
     (request[9], request[20], request[22], request[23]) = (1, 8, 0, 0);
     let sum = checksum::updated(0xffff, &[], &request[20..]);

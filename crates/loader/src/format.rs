@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_known_by_what_stands_in_them() {
+    fn files_are_recognised_by_their_content() {
         let table = [
             ("a", "#!/bin/sh\necho", Ok(InputFormat::Script)),
             ("a", "#!/usr/sbin/nft -f\n", Ok(InputFormat::Nft)),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_told_what_it_looks_like() {
+    fn unknown_formats_are_reported_with_their_likely_one() {
         let text_of = |bytes: &[u8]| {
             sniff("a", bytes).expect_err("is none").to_string().lines().next().unwrap_or_default().to_owned()
         };

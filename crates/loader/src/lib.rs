@@ -214,7 +214,7 @@ impl LoadedPolicy {
         )
     }
 
-    /// What was read, for those who ask what it means.
+    /// The policy with its lines, for checks and explanations.
     pub fn reading(&self) -> Reading {
         let mut reading = Reading::new(Given {
             sources: self.sources.clone(),
@@ -427,8 +427,8 @@ impl LoadedPolicy {
     }
 }
 
-/// Listings of qdiscs, classes and filters belong together, whatever file each is in: what hangs on what
-/// decides the order.
+/// Listings of qdiscs, classes and filters belong together, whatever file each is in: parents come before
+/// children.
 fn listings_joined(
     files: &[PathBuf],
     texts: Vec<Text>,

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_found_where_it_stands_by_itself() {
+    fn a_word_is_found_where_it_is_separate() {
         let line = LineWords::of("tc filter add \"udp 1\", udp;{1:1} é udp 1, x");
         let find = |wanted: &str, from: usize| line.find(wanted, from);
         assert_eq!(find("udp", 0), Some((15, 18)));

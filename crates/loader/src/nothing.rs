@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_waits_for_an_argument_is_told_by_what_it_compares() {
+    fn a_missing_argument_is_reported_by_its_comparison() {
         let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
         for (text, found) in [
             ("if [ \"$1\" = on ]; then\n tc qdisc add dev eth0 root fq\nfi\n", Some((2, vec!["`on`"]))),

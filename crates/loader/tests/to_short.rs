@@ -512,7 +512,7 @@ fn a_rule_whose_hosts_the_class_has_is_not_left_out() {
 
 /// The conditions of a u32 filter are given in words, or as tc's own.
 #[test]
-fn bytes_that_a_filter_asks_for_are_said_in_words() {
+fn matched_bytes_are_described_in_words() {
     let tree = "qdisc add dev eth0 root handle 1: htb default 30\n\
                 class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
                 class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit ceil 10mbit prio 1\n\

@@ -39,8 +39,7 @@ pub struct PingTarget {
     pub ds_field: u8,
     /// Bytes of data in a request.
     pub size: u16,
-    /// After how many hops requests were thrown away, if not as usual: it is anyone who is there that is
-    /// measured.
+    /// The hop limit of the requests, if not the usual one: then the router at that hop is measured.
     pub hop_limit: Option<u8>,
     /// From one request to the next, ns.
     pub interval_ns: u64,

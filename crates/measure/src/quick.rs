@@ -21,7 +21,7 @@ pub struct Quick {
     pub partial: Option<String>,
     /// The hops that were pinged, the nearest first; the last is the server.
     pub places: Vec<HopResult>,
-    /// What went on meanwhile, in order; the first is idle.
+    /// The phases, in order; the first is idle.
     pub phases: Vec<LoadPhase>,
     /// What would fix it, if anything needs to be.
     pub remedy: Option<Remedy>,
@@ -29,7 +29,7 @@ pub struct Quick {
     pub notes: Vec<String>,
 }
 
-/// Someone on the way.
+/// A hop of the path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HopResult {
     /// What he is called: an address, with what is known about it.
@@ -216,7 +216,7 @@ impl Quick {
         (0..self.places.len()).rev().find(|place| self.pings(*place, 0).rtt.count() >= FEW)
     }
 
-    /// The grade, by the worst loaded phase; `None`: no phase was loaded, or no one answered.
+    /// The grade, by the worst loaded phase; `None`: no phase was loaded, or nothing replied.
     pub fn grade(&self) -> Option<Grade> {
         let remote = self.farthest()?;
         let grade =
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_stands_before_the_first_that_answers_late() {
+    fn the_queue_is_before_the_first_late_hop() {
         let line = quick(&[(1, 0), (2, 1), (9, 310), (20, 300)]);
         assert_eq!((line.grade(), line.round_trips_per_minute()), (Some(Grade::D), Some(187)));
         assert_eq!(between(&line), Some((Some(1), 2)));
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_silent_says_nothing() {
+    fn a_silent_hop_is_no_evidence() {
         let mut line = quick(&[(1, 0), (2, 0), (20, 300)]);
         line.places[0].requests.iter_mut().for_each(|request| request.took_ns = None);
         line.places[1].requests.iter_mut().for_each(|request| request.took_ns = None);

@@ -74,10 +74,9 @@ impl Echoed {
     }
 }
 
-/// For what does not come back: how much longer the answers of someone behind the line take returns whether
-/// it is full. First the rate grows until they do, and stays so that the buffer fills; then the queue is kept
-/// at half of what it was, so that it neither ends nor overflows and the line's rate is what was sent
-/// meanwhile.
+/// For traffic that does not come back: the additional delay of replies from behind the line shows whether it
+/// is full. First the rate grows until they do, and stays so that the buffer fills; then the queue is kept at
+/// half of what it was, so that it neither ends nor overflows and the line's rate is what was sent meanwhile.
 #[derive(Clone, Debug)]
 pub struct Delayed {
     most: f64,
@@ -134,7 +133,7 @@ impl Delayed {
 
     /// A step is over, in which answers took so much longer than on the idle line; `None`: none came.
     pub fn step(&mut self, growth_ns: Option<u64>) {
-        // Anyone who is not heard of may be at the end of a full buffer.
+        // A missing reply may be at the end of a full buffer.
         let Some(growth) = growth_ns else { return };
         let before = self.was_full();
         self.longest = self.longest.max(growth);

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_losses_are_as_likely_as_counting_says() {
+    fn runs_of_losses_are_as_likely_as_counted() {
         // Ten packets, three lost: 120 orders; 8 with one run, 56 with two.
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} for {b}");
         near(gathered_by_chance(10, 3, 1), 8.0 / 120.0);

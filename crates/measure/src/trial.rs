@@ -32,7 +32,7 @@ pub struct TrialDocument {
     pub notes: Vec<String>,
     /// The link of the trial.
     pub link: LinkFacts,
-    /// The policy's queueing disciplines and classes, parents before children.
+    /// The policy's qdiscs and classes, parents before children.
     pub tree: Vec<TreeNode>,
     /// Its runs: for each load without, then with the policy.
     pub runs: Vec<TrialRun>,
@@ -79,7 +79,7 @@ pub struct TrialRun {
     pub flows: Vec<TrialFlow>,
     /// Time series of the classes (or, where there are none, of the root); empty without the policy.
     pub classes: Vec<ClassSeries>,
-    /// Queues that no one governs: the modem's and the provider's.
+    /// Queues outside the policy: the modem's and the provider's.
     pub buffers: Vec<BufferSeries>,
     /// Packets that the device before the modem sent past all classes (HTB's direct packets), whole run.
     #[serde(default)]
@@ -194,7 +194,7 @@ pub struct BufferSeries {
     pub dropped: u64,
 }
 
-/// A queueing discipline or class of the policy.
+/// A qdisc or class of the policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TreeNode {

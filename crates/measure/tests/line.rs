@@ -183,7 +183,7 @@ fn calibrations_of_plain_lines() {
 
 /// A policer is named, and so is a bucket.
 #[test]
-fn calibrations_say_what_holds_back() {
+fn calibrations_name_the_limit() {
     let of = |before: Before| {
         let mut path = Lines(Line { before, ..Line::new(100e6) }, Line::new(1e6));
         let Ok(found) = calibrate(&mut path, &[PathDirection::Up], 0.05, &mut |_, _| {});

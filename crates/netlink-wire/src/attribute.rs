@@ -107,7 +107,7 @@ impl Attributes {
         self.payload(number, &inner.0)
     }
 
-    /// A nest with the flag [`NESTED`].
+    /// A nest with the flag `NLA_F_NESTED`.
     pub fn marked_nest(&mut self, number: u16, inner: &Attributes) -> &mut Attributes {
         self.payload(number | NESTED, &inner.0)
     }
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attributes_are_padded_and_nests_hold_them() {
+    fn attributes_are_padded_and_nested() {
         let mut inner = Attributes::default();
         inner.u8(1, 7).text(2, "lo");
         assert_eq!(inner.bytes(), [5, 0, 1, 0, 7, 0, 0, 0, 7, 0, 2, 0, b'l', b'o', 0, 0]);

@@ -113,7 +113,7 @@ numbers! {
     TCA_ACT_INDEX: u16 = 3;
     /// What it has counted.
     TCA_ACT_STATS: u16 = 4;
-    /// Bytes that someone attached to it.
+    /// Bytes that a program attached to it.
     TCA_ACT_COOKIE: u16 = 6;
     /// The action's flags.
     TCA_ACT_FLAGS: u16 = 7;

@@ -74,7 +74,7 @@ pub struct RawDump {
 }
 
 impl RawDump {
-    /// Where filters may hang.
+    /// Where filters may be attached.
     fn places(&self, dev: &str) -> Result<Vec<Handle>, Unread> {
         let (qdiscs, _) = decode::qdiscs(dev, self.number, &self.qdiscs)?;
         let (classes, _) = decode::classes(dev, self.number, &self.classes)?;
@@ -90,7 +90,7 @@ impl RawDump {
     }
 }
 
-/// A door to the kernel of the network namespace it was opened in.
+/// A netlink socket to the kernel of the network namespace it was opened in.
 #[derive(Debug)]
 pub struct Kernel {
     talk: NetlinkSocket,
@@ -183,7 +183,7 @@ impl Kernel {
                 io::ErrorKind::Unsupported,
                 format!("the transmit queues of `{name}` are not set here: let it be there before"),
             )),
-            // Addresses are anyone who set up the machine's.
+            // Addresses belong to the machine's administrator.
             LinkOp::Address { .. } => Ok(()),
         }
     }

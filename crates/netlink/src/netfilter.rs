@@ -23,7 +23,7 @@ const BY_HARDWARE: u32 = 1;
 /// Bytes of the part that nfnetlink's messages begin with (`nfgenmsg`).
 const HEAD: usize = 4;
 
-/// A door to nftables in the namespace it was opened in.
+/// A netlink socket to nftables in the namespace it was opened in.
 #[derive(Debug)]
 pub struct Netfilter {
     talk: NetlinkSocket,
@@ -91,7 +91,7 @@ impl Netfilter {
     }
 
     /// The rules of a table by the numbers that the kernel gave them, chain by chain. A rule that is replaced
-    /// gets another number, so anyone who keeps these knows whether someone changed the table.
+    /// gets another number, so a caller that keeps these sees whether another program changed the table.
     ///
     /// # Errors
     /// As for [`Netfilter::tables`].

@@ -100,7 +100,7 @@ fn alike(rules: &str) {
 }
 
 #[test]
-fn tables_chains_and_what_packets_are_asked() {
+fn tables_chains_and_conditions() {
     alike(
         "table inet shape {
             chain aside {

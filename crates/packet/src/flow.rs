@@ -197,7 +197,7 @@ mod tests {
 
     /// As a real kernel hashed the same datagram with a tag of VLAN 5, and without.
     #[test]
-    fn a_tag_is_hashed_with_what_it_holds() {
+    fn a_tag_is_hashed_with_its_content() {
         let plain = FlowKeys {
             ethertype: 0x0800,
             protocol: 17,

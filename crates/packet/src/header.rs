@@ -202,8 +202,8 @@ impl Head {
     }
 
     /// Bytes before the frame that a word may begin in. A kernel has space there for headers to come, and
-    /// reads it: who compares the link's first address by words (`match u16 … at -14` of tc) needs the rest
-    /// of such a word.
+    /// reads it: a filter that compares the link's first address by words (`match u16 … at -14` of tc) needs
+    /// the rest of such a word.
     pub const HEADROOM: i32 = 2;
 
     /// The 32-bit big-endian word at `offset` from the network header (negative: in the Ethernet header);
@@ -243,7 +243,7 @@ impl Head {
         dsfield(self.ethertype, self.network())
     }
 
-    /// The DS field of the frame as anyone who receives it reads it.
+    /// The DS field in the frame's bytes, as a receiver reads it.
     pub fn frame_dsfield(&self) -> u8 {
         dsfield(self.frame_ethertype(), self.network())
     }

@@ -55,9 +55,9 @@ pub struct Meta {
     pub ethertype: u16,
     /// The DS field: DSCP and ECN bits. An ECN mark is made here; the edge writes it back.
     pub dsfield: u8,
-    /// Anyone who made it may number it; events carry the number.
+    /// A number that the packet's maker may give it; events carry the number.
     pub ident: u32,
-    /// Someone wants to know when it is released: see [`Pool::take_released`].
+    /// Its release is to be reported: see [`Pool::take_released`].
     pub watched: bool,
     /// What connection tracking knows of it, in its own terms; 0: nothing.
     pub connection: u32,
@@ -92,7 +92,7 @@ impl Meta {
     /// Transmit queues that a packet can be put into: 0 to one less.
     pub const TX_QUEUES: u32 = 127;
 
-    /// Were bytes of it rewritten on the way, perhaps against its checksums? Anyone who takes it in looks at
+    /// Whether bytes of it were rewritten on the way, perhaps against its checksums: then a receiver checks
     /// those.
     #[inline]
     pub fn rewritten(&self) -> bool {
@@ -105,7 +105,7 @@ impl Meta {
         self.rewritten_and_queue = self.rewritten_and_queue & !REWRITTEN | u8::from(rewritten);
     }
 
-    /// The transmit queue of its device that it was put into, if someone did.
+    /// The transmit queue of its device that it was put into, if it was.
     pub fn tx_queue(&self) -> Option<u32> {
         u32::from(self.rewritten_and_queue >> 1).checked_sub(1)
     }
@@ -231,7 +231,7 @@ type Ends = (Addrs, (u16, u16));
 /// Where a packet waits, or waited last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueLocation {
-    /// The innermost qdisc that took it; [`Handle::NONE`]: one that no one named, or none at all.
+    /// The innermost qdisc that took it; [`Handle::NONE`]: one without a handle, or none at all.
     pub qdisc: Handle,
     /// What that qdisc is attached to: [`Handle::ROOT`], or a class; [`Handle::NONE`]: no qdisc was shown the
     /// packet.
@@ -250,9 +250,9 @@ pub struct Pool {
     live: usize,
     limit: usize,
     released: Vec<u32>,
-    /// Copies and what they are of, while someone follows them.
+    /// Copies and their originals, while they are recorded.
     copied: Option<Vec<(u32, u32)>>,
-    /// By slot where packets wait, while someone follows that.
+    /// By slot where packets are queued, while that is recorded.
     queue_locations: Option<Vec<QueueLocation>>,
     dissector: Dissector,
 }
@@ -310,7 +310,7 @@ impl Pool {
         Some(Pkt(slot))
     }
 
-    /// Another packet that is like this one; `None` when the pool is full. No one watches it.
+    /// A copy of this packet; `None` when the pool is full. The copy is not watched.
     pub fn copy(&mut self, pkt: &Pkt) -> Option<Pkt> {
         let meta = Meta { watched: false, ..self.meta(pkt).clone() };
         let cold = self.cold[pkt.0 as usize].clone();
@@ -334,15 +334,14 @@ impl Pool {
         }
     }
 
-    /// Someone wants to know when what is in a slot now is released: the same as [`Meta::watched`], for
-    /// anyone who has no ticket.
+    /// Watches the packet in a slot: as [`Meta::watched`], for a caller without its ticket.
     pub fn watch_slot(&mut self, slot: usize) {
         if let Some(meta) = self.meta.get_mut(slot) {
             meta.watched = true;
         }
     }
 
-    /// Were copies made that no one has taken note of?
+    /// Whether there are copies that were not taken yet.
     #[inline]
     pub fn has_copied(&self) -> bool {
         self.copied.as_ref().is_some_and(|copied| !copied.is_empty())
@@ -362,7 +361,7 @@ impl Pool {
         self.queue_locations.get_or_insert_default();
     }
 
-    /// Does someone follow where packets wait?
+    /// Whether queue locations are recorded.
     #[inline]
     pub fn tracks_queue_locations(&self) -> bool {
         self.queue_locations.is_some()
@@ -374,7 +373,7 @@ impl Pool {
         self.write_queue_location(pkt.0, QueueLocation { qdisc, on, queue: None });
     }
 
-    /// Notes in which of its queues a qdisc puts a packet, if someone follows that.
+    /// Notes in which of its queues a qdisc puts a packet, if locations are recorded.
     #[inline]
     pub fn note_queue(&mut self, pkt: &Pkt, queue: u32) {
         if let Some(location) =
@@ -391,8 +390,8 @@ impl Pool {
         }
     }
 
-    /// Where the packet in a slot waits or, until the slot is used again, where the one waited that left it.
-    /// Nothing is known unless someone follows it.
+    /// The queue of the packet in a slot or, until the slot is used again, of the packet that left it.
+    /// Unknown unless locations are recorded.
     pub fn queue_location(&self, slot: usize) -> QueueLocation {
         self.queue_locations.as_ref().and_then(|locations| locations.get(slot)).copied().unwrap_or_default()
     }
@@ -618,7 +617,7 @@ impl Pool {
     }
 }
 
-/// Packets strung through their slots, for those who count them elsewhere: no allocation, both ends in
+/// Packets linked through their slots, for callers that count them elsewhere: no allocation, both ends in
 /// constant time.
 #[derive(Debug)]
 pub struct IntrusiveList {

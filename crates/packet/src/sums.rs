@@ -1,7 +1,7 @@
 //! The checksums in a packet's headers: written, verified, and kept right where a header field changes.
 //!
-//! Simulated packets come without them: they count as right until someone rewrites bytes without regard for
-//! them, and are filled in just before.
+//! Simulated packets come without them: they count as right until bytes are rewritten without updating them,
+//! and are filled in just before.
 
 use crate::checksum::{Sum, update_field};
 use crate::dissect::transport;
@@ -52,7 +52,7 @@ impl Head {
         Some(Transport { protocol, at, len: end.saturating_sub(at) })
     }
 
-    /// Writes the checksums that the packet should have, if no one has yet.
+    /// Writes the checksums that the packet should have, if they are not written yet.
     pub fn fill_sums(&mut self) {
         if self.is_summed() {
             return;
@@ -141,8 +141,7 @@ impl Head {
     /// Writes bytes into the network header or behind it. `header` and `transport` name the checksums that
     /// cover them; those are updated.
     ///
-    /// One that UDP leaves out stays left out. Where no one has written checksums yet there is nothing to do
-    /// for them.
+    /// A UDP checksum that is left out stays so. Where checksums are not written yet there is nothing to do.
     pub fn replace(&mut self, at: usize, new: &[u8], header: bool, transport: Option<Transport>) {
         let mut old = [0; 16];
         let Some(old) = old.get_mut(..new.len()) else { return };

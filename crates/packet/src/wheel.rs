@@ -159,7 +159,7 @@ mod tests {
     /// Recorded: PIE with an update every 15 ms runs every 16 ms; one every 500 ms runs at the next multiple
     /// of 8 ms.
     #[test]
-    fn upkeep_comes_at_least_as_late_as_it_was_asked_for() {
+    fn maintenance_is_never_early() {
         let fired = |ticks: u32| {
             let mut timer = PeriodicTimer::after(Jiffies { hz: 1000 }, Time(120_000_000_000), ticks);
             [(); 3].map(|()| timer.fired(Time(130_000_000_000), ticks).map(|at| at.0 / 1_000_000))

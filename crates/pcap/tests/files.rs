@@ -236,7 +236,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn files_cut_at_every_octet_give_what_came_before_and_say_where() {
+fn files_cut_at_every_byte_give_what_came_before_and_the_place() {
     let files =
         [old(false, 0xa1b2_c3d4, 1, &[(1, 1, b"abc", 3), (2, 2, b"defgh", 60)]), new(false), new(true)];
     for file in files {
@@ -263,7 +263,7 @@ fn files_cut_at_every_octet_give_what_came_before_and_say_where() {
 }
 
 #[test]
-fn damage_is_told_with_its_place() {
+fn damage_is_reported_with_its_place() {
     let whole = new(false);
     let at = |byte: usize, value: u32| {
         let mut file = whole.clone();
@@ -292,7 +292,7 @@ fn damage_is_told_with_its_place() {
 }
 
 #[test]
-fn any_octet_may_be_wrong() {
+fn any_byte_may_be_wrong() {
     let mut state = 1_u64;
     let mut random = || {
         state ^= state << 13;

@@ -101,12 +101,12 @@ pub fn remade(installed: &Installed) -> Result<Vec<Op>, Incomplete> {
     Ok(plan(&Installed::default(), installed, &[])?.ops().cloned().collect())
 }
 
-/// A qdisc that someone requested: the others come on their own.
+/// A qdisc that was requested: the others come on their own.
 fn is_explicit(qdisc: &QdiscDump) -> bool {
     !qdisc.handle.is_none()
 }
 
-/// A class that someone requested: those of other kinds come with their qdisc.
+/// A class that was requested: those of other kinds come with their qdisc.
 fn is_made(class: &ClassDump) -> bool {
     class.kind.classes_are_made() && class.classid.minor() != 0
 }
@@ -155,7 +155,7 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// Can what is there become what is wanted without being recreated?
+    /// Whether the installed qdisc can become the wanted one without being recreated.
     fn stays(&self, live: &QdiscDump, wanted: &QdiscDump) -> bool {
         let handle = live.handle == wanted.handle || is_automatic(live.handle) && is_automatic(wanted.handle);
         let table = settled::size_table(live.stab.as_ref()) == settled::size_table(wanted.stab.as_ref());
@@ -376,7 +376,7 @@ impl<'p> Planner<'p> {
     }
 }
 
-/// Does it are attached to a class, and did someone ask for it?
+/// Whether it is attached to a class, and was requested.
 fn below(qdisc: &QdiscDump) -> bool {
     is_explicit(qdisc) && !matches!(qdisc.parent, Handle::ROOT | Handle::INGRESS)
 }

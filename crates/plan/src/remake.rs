@@ -224,7 +224,7 @@ mod tests {
     /// The kernel keeps CoDel's times in units of 1,024 ns and PIE's in ticks of 64 ns, and reports them cut
     /// to microseconds: a value must be given so that the dump shows it again.
     #[test]
-    fn times_are_said_so_that_they_are_told_again() {
+    fn times_are_given_so_that_dumps_repeat_them() {
         type Of = fn(Option<u32>) -> Option<u32>;
         for (unit, granularity) in [(1024, codel_time as Of), (64, tick_time as Of)] {
             let value_of = |us: u32| (u64::from(us) * 1000 / unit * unit / 1000) as u32;

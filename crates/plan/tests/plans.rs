@@ -323,7 +323,7 @@ fn parameters_of_each_kind_are_brought_about() {
 
 /// Filters of each kind: the same is kept, another takes its place.
 #[test]
-fn filters_are_told_apart() {
+fn filters_are_distinguished() {
     let on = |filter: &str| {
         format!(
             "qdisc add dev link0 root handle 1: prio\nfilter add dev link0 parent 1: pref 3 protocol {filter}"

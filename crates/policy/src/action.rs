@@ -41,11 +41,11 @@ pub struct Action {
     pub card: CardCounts,
     /// It shall count in one place for all processors (`no_percpu`).
     pub no_percpu: bool,
-    /// Who alone may do it, if it was given.
+    /// Restricts it to software or hardware, if given (`skip_hw`, `skip_sw`).
     pub only: Option<Only>,
 }
 
-/// Who alone may do an action.
+/// Where alone an action may be carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Only {
     /// A card (`skip_sw`).
@@ -113,7 +113,7 @@ pub enum Act {
     Ct(Ct),
     /// The kernel's log gets a line.
     Simple(Simple),
-    /// Some packets are shown to who listens.
+    /// Some packets are copied to listening programs.
     Sample(SampleAction),
     /// Addresses become others.
     Nat(Nat),

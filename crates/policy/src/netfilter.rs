@@ -388,7 +388,7 @@ pub enum NetfilterTarget {
     Accept,
     /// Drops the packet (`-j DROP`).
     Drop,
-    /// No one keeps its connection: `-j CT --notrack` (true), or the same in older words, `-j NOTRACK`.
+    /// The connection is not tracked: `-j CT --notrack` (true), or its older form, `-j NOTRACK`.
     Notrack(bool),
     /// Drops the packet and notifies the sender; the reply's type in iptables' words.
     Reject(String),

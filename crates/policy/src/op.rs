@@ -13,7 +13,7 @@ use tidegate_packet::Handle;
 /// One operation on the machine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
-    /// On a queueing discipline.
+    /// On a qdisc.
     Qdisc(QdiscOp),
     /// On a class.
     Class(ClassOp),
@@ -57,7 +57,7 @@ pub enum Verb {
     Add,
     /// Change; fail if it is not there.
     Change,
-    /// Make, or put in place of what is there.
+    /// Make, or replace what exists.
     Replace,
     /// Put an existing qdisc in this place.
     Link,
@@ -65,7 +65,7 @@ pub enum Verb {
     Delete,
 }
 
-/// An operation on a queueing discipline.
+/// An operation on a qdisc.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QdiscOp {
     /// Make, change, replace, link or delete.
@@ -167,7 +167,7 @@ pub enum ActionsOp {
     Set(Verb, Vec<Action>),
     /// Take these away, in order, as far as no filter has them.
     Delete(Vec<ActionId>),
-    /// Take away those of a kind that no filter has. The name may be one that no one knows.
+    /// Removes those of a kind that no filter has. The kind may be unknown.
     Flush(String),
 }
 

@@ -1,15 +1,14 @@
-//! Who knows the token: each side proves it by a keyed hash (HMAC-SHA-256, RFC 2104) of what both drew. The
-//! token never travels.
+//! The token and its proofs: each side proves that it knows the token by a keyed hash (HMAC-SHA-256, RFC
+//! 2104) of both nonces. The token is never sent.
 //!
 //! Both derive a key for the session from the token and the draws, and from it one for each use
 //! ([`SessionKey`]): every message after the handshake, every UDP packet and every sample of a flow carries a
 //! keyed hash of itself and its number. Nothing is encrypted.
 //!
-//! Anyone who pretends to be the server sees a client's proof and can try tokens against it for as long as he
-//! likes. That is hopeless against a token that a machine drew, and only against such: [`Token::new`] refuses
-//! what has too few, too uniform or too regular characters, and [`Token::drawn`] makes a good one. A
-//! password-authenticated key exchange would allow short tokens; the libraries for it are not audited, and
-//! no one has to remember a token.
+//! A false server sees a client's proof and can try tokens against it offline. That is hopeless against a
+//! token that a machine drew, and only against such: [`Token::new`] refuses what has too few, too uniform or
+//! too regular characters, and [`Token::drawn`] makes a good one. A password-authenticated key exchange would
+//! allow short tokens; the libraries for it are not audited, and nobody has to remember a token.
 
 use alloc::format;
 use alloc::string::String;
@@ -31,19 +30,19 @@ pub const PROOF: usize = 32;
 pub const TAG: usize = 16;
 pub(crate) const PACKET_TAG: usize = 4;
 
-/// That someone knows a token.
+/// The proof that a side knows a token.
 pub type Proof = [u8; PROOF];
 
-/// Who proves something; a proof of one side is none of the other's.
+/// The side that proves something; a proof of one side is invalid for the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Who connects.
+    /// The side that connects.
     Client,
-    /// Who is connected to.
+    /// The side that is connected to.
     Server,
 }
 
-/// What both ends know and no one else.
+/// The secret of both ends.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(Vec<u8>);
 
@@ -137,7 +136,7 @@ impl Role {
         }
     }
 
-    /// Who is at the other end.
+    /// The other side.
     pub fn other(self) -> Role {
         match self {
             Role::Client => Role::Server,
@@ -146,7 +145,7 @@ impl Role {
     }
 }
 
-/// What the two ends of one session know and no one else.
+/// The secret of the two ends of one session.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionKey([u8; 32]);
 
@@ -282,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn seals_hold_for_one_session_one_side_and_one_place() {
+    fn seals_are_valid_for_one_session_one_side_and_one_place() {
         let token = Token::new("A good secret, that is 24 or more long").unwrap();
         let key = token.session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]);
         let other = token.session_key(&[1; NONCE_LEN], &[3; NONCE_LEN]);
@@ -305,7 +304,7 @@ mod tests {
 
     #[test]
     fn proofs_are_hmac_sha_256() {
-        // RFC 4231, case 2, by the same door.
+        // RFC 4231, case 2, by the same function.
         let mut keyed = Hmac::<Sha256>::new_from_slice(b"Jefe").unwrap();
         keyed.update(b"what do ya want for nothing?");
         let found: [u8; 32] = keyed.finalize().into_bytes().into();

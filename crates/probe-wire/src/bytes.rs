@@ -169,7 +169,7 @@ mod tests {
 
     /// Numbers in groups of seven bits, the least first (as LEB128 of DWARF 5, section 7.6), up to 64 bits.
     #[test]
-    fn numbers_in_as_few_octets_as_they_need() {
+    fn numbers_in_as_few_bytes_as_they_need() {
         let table: [(u64, &[u8]); 5] = [
             (0, &[0]),
             (127, &[0x7f]),

@@ -1,11 +1,11 @@
 //! How hard a token is to guess, at most: what is left of it when all that follows from what precedes is
 //! left out.
 //!
-//! No one can see whether chance made a text. What can be seen is what chance would not have made: a
-//! character that continues with a repeat or a sequence (of the alphabet, of digits, of a keyboard's row;
-//! also of every second, third or fourth character), and three characters or more that was there before. The
-//! rest counts as if drawn at random from the characters that occur. Words of a language are not known here,
-//! so a long sentence counts for more than it is worth.
+//! Whether a text is random cannot be seen. What can be seen is what chance would not make: a character that
+//! continues with a repeat or a sequence (of the alphabet, of digits, of a keyboard's row; also of every
+//! second, third or fourth character), and three characters or more that occurred before. The rest counts as
+//! if drawn at random from the characters that occur. Words of a language are not known here, so a long
+//! sentence counts for more than it is worth.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;

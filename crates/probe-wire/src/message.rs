@@ -48,7 +48,7 @@ pub enum FlowDirection {
 /// A TCP flow to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowPlan {
-    /// Who sends.
+    /// The sender.
     pub way: FlowDirection,
     /// The code point of the DS field of what the server sends.
     pub dscp: u8,
@@ -82,7 +82,7 @@ impl TcpSample {
     pub const SEALED: usize = TcpSample::ENCODED_LEN + TAG;
     /// Bytes of a block of a flow towards the client: a sample, and what fills it up.
     pub const BLOCK: usize = 16 << 10;
-    /// What begins one, so that a reader who lost his place notices.
+    /// The mark at a sample's beginning, so that a reader that lost its place notices.
     const MARK: u32 = 0x7447_0a01;
 
     /// As bytes.
@@ -108,7 +108,7 @@ impl TcpSample {
     /// From sealed bytes.
     ///
     /// # Errors
-    /// They are none, or not the next of who has the key.
+    /// They are no sample, or not the next one under this key.
     pub fn read_sealed(bytes: &[u8], seal: &mut Seal) -> Result<TcpSample, Malformed> {
         match bytes.split_last_chunk::<TAG>() {
             Some((body, tag)) if seal.verifies(body, tag) => TcpSample::read(body),
@@ -153,7 +153,7 @@ pub enum ControlMessage {
     },
     /// Client: I may.
     Proof(Proof),
-    /// Server: you may, and I am who you think.
+    /// Server: the client is accepted, with the server's own proof.
     Welcome {
         /// Its own proof, of the rest of this message too ([`ControlMessage::welcome`]).
         proof: Proof,
@@ -168,7 +168,7 @@ pub enum ControlMessage {
     Plan {
         /// What to send in both directions.
         exchange: Exchange,
-        /// How long nothing must come before the rest is taken for lost, ns.
+        /// How long nothing must arrive before the rest counts as lost, ns.
         quiet_ns: u64,
     },
     /// Server: it begins.
@@ -207,7 +207,7 @@ pub enum ControlMessage {
         number: u32,
         /// What flows.
         plan: FlowPlan,
-        /// That all this comes from who has the session's key.
+        /// The tag that shows that all this comes from a holder of the session's key.
         tag: [u8; TAG],
     },
 }
@@ -226,7 +226,7 @@ impl ControlMessage {
         ControlMessage::Flow { session, number, plan, tag }
     }
 
-    /// Is the first message of a flow from who has the session's key?
+    /// Whether it is the first message of a flow from a holder of the session's key.
     pub fn is_flow_of(&self, key: &SessionKey) -> bool {
         let ControlMessage::Flow { session, number, plan, tag } = self else { return false };
         key.flow(*number).tags(tag, &[&flow_bytes(*session, *number, plan)])
@@ -242,11 +242,11 @@ impl ControlMessage {
         bytes
     }
 
-    /// From what follows the length, seal included. A refusal is believed without: anyone who can forge it
-    /// can cut the connection.
+    /// Decodes what follows the length, seal included. A refusal is accepted without a seal: an attacker who
+    /// can forge it can cut the connection anyway.
     ///
     /// # Errors
-    /// It is no message, or not the next one of who has the key.
+    /// It is no message, or not the next one under the key.
     pub fn decode_sealed(bytes: &[u8], seal: &mut Seal) -> Result<ControlMessage, Malformed> {
         if let Some((body, tag)) = bytes.split_last_chunk::<TAG>()
             && seal.verifies(body, tag)

@@ -64,7 +64,7 @@ impl PacketHeader {
         Some(PacketHeader { kind, exchange: front[3], session: word(4), number: word(12), sent })
     }
 
-    /// The front of a packet that has the hash of this key; `None`: it is none, or someone else's.
+    /// The front of a packet with a valid hash of this key; `None`: there is none.
     pub fn read_sealed(packet: &[u8], key: &SessionKey) -> Option<PacketHeader> {
         let header = PacketHeader::read(packet)?;
         let front = packet.get(..PacketHeader::ENCODED_LEN)?;

@@ -9,8 +9,8 @@ use crate::message::Limits;
 pub struct Quotas {
     /// Connections at once, whatever they are.
     pub calls: usize,
-    /// Of them those of strangers: they have proved nothing, and are no flow of a session. One more takes the
-    /// place of the stranger who waits longest in the most crowded neighbourhood, so that strangers can only
+    /// Of them those of strangers: they are not authenticated, and are no flow of a session. One more
+    /// replaces the stranger that waits longest in the most crowded neighbourhood, so that strangers can only
     /// crowd out each other.
     pub strangers: usize,
     /// Connections at once from one address (of IPv6: from one /64).
@@ -27,8 +27,7 @@ pub struct Quotas {
     pub patience_ns: u64,
     /// How long a session may do nothing, ns.
     pub idle_ns: u64,
-    /// How long nothing may be heard from a client during an exchange, ns: no one is sent a stream who is not
-    /// there.
+    /// How long a client may be silent during an exchange, ns: a stream to a client that is gone must end.
     pub silence_ns: u64,
     /// How long a session may last, ns.
     pub longest_ns: u64,

@@ -1,10 +1,10 @@
-//! The serving end: who has called, who may measure, and what of his has come so far.
+//! The server's side: the calls, their authentication, and the packets that have arrived.
 //!
-//! Each TCP connection is a [`ConnectionId`]. Who proves that he knows the token has a session, with one
-//! exchange at a time; a call may also be a flow of a session. Everything has a bound (see [`Quotas`]),
-//! everything refused a [`Reason`] and a count. Nothing is sent to an address but what the call from there
-//! requested, and by UDP only to where the session's hello came from by UDP. Strangers have places of their
-//! own, so that they cannot keep out who has proved himself.
+//! Each TCP connection is a [`ConnectionId`]. A client that proves that it knows the token has a session,
+//! with one exchange at a time; a call may also be a flow of a session. Everything has a bound (see
+//! [`Quotas`]), everything refused a [`Reason`] and a count. Nothing is sent to an address but what the call
+//! from there requested, and by UDP only to where the session's hello came from by UDP. Strangers have places
+//! of their own, so that they cannot keep out authenticated clients.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
@@ -34,7 +34,7 @@ pub enum SessionAction {
     Nothing,
     /// Say this.
     Say(ControlMessage),
-    /// Say this and hang up.
+    /// Send this and close the connection.
     Last(ControlMessage),
     /// Close the connection without a message: the message would be longer than the client's own.
     HangUp,
@@ -86,7 +86,7 @@ pub struct ServerStats {
     pub flows: u64,
     /// UDP packets that were noted or answered.
     pub packets: u64,
-    /// UDP packets of no one.
+    /// UDP packets of no session.
     pub strays: u64,
     /// What was refused, by reason.
     pub refused: BTreeMap<Reason, u64>,
@@ -167,7 +167,7 @@ impl Session {
 }
 
 impl Sessions {
-    /// No one has called. Without a token everyone may.
+    /// Without calls. Without a token every client is accepted.
     pub fn new(token: Option<Token>, quotas: Quotas) -> Sessions {
         Sessions {
             token,
@@ -186,11 +186,11 @@ impl Sessions {
         Sessions { controls, ..self }
     }
 
-    /// A connection is opened; `draw` and `number` were drawn for it. A stranger may lose its place to it:
-    /// its time is [over](Sessions::is_overdue).
+    /// A connection is opened; `draw` and `number` were drawn for it. A stranger's place may be given to it:
+    /// its time is then [over](Sessions::is_overdue).
     ///
     /// # Errors
-    /// He is not let in: hang up without a word.
+    /// It is refused: close the connection without a message.
     pub fn call(
         &mut self,
         now: u64,
@@ -231,8 +231,8 @@ impl Sessions {
             .filter(|(_, caller)| matches!(caller.stage, Stage::Fresh | Stage::Challenged { .. }))
     }
 
-    /// Takes the place of the stranger who waits longest in the neighbourhood with most of them; false: there
-    /// are none.
+    /// Frees the place of the stranger that waits longest in the neighbourhood with most of them; false:
+    /// there are none.
     fn crowd_out(&mut self) -> bool {
         let mut crowds: BTreeMap<IpAddr, (usize, ConnectionId)> = BTreeMap::new();
         for (call, caller) in self.strangers() {
@@ -249,7 +249,7 @@ impl Sessions {
         true
     }
 
-    /// Has this caller proved himself, or is he a flow of who has?
+    /// Whether this caller is authenticated, or a flow of one that is.
     pub fn is_known(&self, call: ConnectionId) -> bool {
         self.calls
             .get(&call)
@@ -422,7 +422,7 @@ impl Sessions {
         let (own, number, home) = (caller.draw, caller.number, caller.from);
         let open = Token::open();
         let token = self.token.as_ref().unwrap_or(&open);
-        // Where no token is requested no one has to know one.
+        // Without a token on the server none is needed.
         if self.token.is_some() && !token.proves(proof, Role::Client, &draw, &own) {
             return Err(Reason::Token);
         }
@@ -501,7 +501,7 @@ impl Sessions {
             key.is_some() && self.calls.get(of).is_some_and(|c| c.from == from)
         });
         let Some(of) = of else {
-            // Who guesses is counted as who shakes hands.
+            // Failed guesses count as handshakes.
             self.count_handshake(now, from)?;
             return Err(Reason::Secret);
         };

@@ -84,7 +84,7 @@ impl Draws {
 }
 
 #[test]
-fn nothing_that_comes_breaks_a_decoder_or_takes_more_memory_than_it_has_octets() {
+fn no_input_breaks_a_decoder_or_takes_more_memory_than_its_bytes() {
     let mut random = Draws(0x9e37_79b9_7f4a_7c15);
     for round in 0..ROUNDS {
         let bytes = if round % 3 == 0 {
@@ -138,7 +138,7 @@ struct SessionSeen {
 }
 
 #[test]
-fn nobody_is_sent_more_than_he_sent_before_he_proved_himself_and_all_bounds_hold() {
+fn no_amplification_before_authentication_and_all_bounds_are_kept() {
     let token = Token::new("A good secret, that is 24 or more long").expect("it is long enough");
     let mut random = Draws(0x0123_4567_89ab_cdef);
     let mut sessions = Sessions::new(Some(token.clone()), quotas());

@@ -27,7 +27,7 @@ pub fn send_blind(target: &ServerTarget, stream: &Stream, stop: &AtomicBool) -> 
         if ip.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     let socket = DatagramSocket::bind(any).map_err(Error::io("open a UDP socket"))?;
     let session = u32::from_be_bytes(chance::random_bytes().map_err(Error::io("draw at random"))?);
-    // No one looks at the seals.
+    // The seals are not checked.
     let key = Token::open().session_key(&[0; NONCE_LEN], &[0; NONCE_LEN]);
     let to = SocketAddr::new(ip, target.port);
     let sending =

@@ -1,4 +1,4 @@
-//! What no one can foresee: the kernel's random numbers.
+//! Unpredictable numbers: the kernel's random source.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -40,7 +40,7 @@ pub enum Error {
     },
     /// What was requested cannot be.
     Wrong(String),
-    /// No one answers there.
+    /// Nothing answers there.
     NoReply {
         /// The server's address.
         to: SocketAddr,
@@ -128,7 +128,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// Why no one could be reached.
+/// Why a host cannot be reached.
 pub(crate) fn unreachable(to: SocketAddr, why: io::Error) -> Error {
     match why.kind() {
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {

@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// A router that answers no echo requests is probed no faster than it may answer.
 pub const SLOWLY: Duration = Duration::from_secs(1);
 
-/// Someone on the way.
+/// A hop of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// How many hops away, from 1.
@@ -37,8 +37,8 @@ pub struct Hop {
     pub is_host: bool,
 }
 
-/// The first `most` hops on the way to an address, in order; fewer if the host is nearer. Silent ones behind
-/// the last that answered are left out. Takes a few seconds if someone is silent.
+/// The first `most` hops on the path to an address, in order; fewer if the host is nearer. Silent ones behind
+/// the last that replied are left out. Takes a few seconds if a hop is silent.
 ///
 /// # Errors
 /// No permission, or no way.
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_answers_no_echo_is_asked_slowly_through_the_hop_limit() {
+    fn a_hop_without_echo_replies_is_probed_slowly_through_the_hop_limit() {
         let hop = Hop {
             distance: 2,
             address: Some(address(2)),

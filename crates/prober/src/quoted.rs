@@ -1,5 +1,5 @@
-//! How packets looked when someone on the way threw them away: routers quote the head of what they threw
-//! away, DS field included.
+//! Packets as routers quote them that dropped them: an ICMP error has the head of the dropped packet, DS
+//! field included (RFC 792, RFC 4443).
 
 use crate::Error;
 use crate::hops::{MOST_HOPS, SLOWLY};
@@ -22,7 +22,7 @@ const BUFFER: usize = 2048;
 /// Bytes of the header of an ICMP message, which the quoted packet follows.
 const HEAD: usize = 8;
 
-/// Who quoted a packet, and the DS field that it had there, in the order of the way.
+/// The routers that quoted a packet, and the DS field that it had there, in the order of the path.
 pub type Quoted = Vec<(IpAddr, u8)>;
 
 /// Sends packets with a DS field towards an address, and reports the field in the packets that the first
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_stands_in_the_quoted_head() {
+    fn the_field_is_in_the_quoted_header() {
         let to = IpAddr::from(TO);
         assert_eq!(field_of(&message(0x8a), to), Some(0x8a));
         assert_eq!(field_of(&message(0x8a), IpAddr::from([192, 0, 2, 8])), None, "it went to somebody else");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn and_over_ipv6_in_two_octets() {
+    fn and_over_ipv6_in_two_bytes() {
         let to = IpAddr::from([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9]);
         let IpAddr::V6(address) = to else { return };
         let head = [0x68, 0xa0, 0, 0, 0, 8, 58, 1];

@@ -148,7 +148,7 @@ fn flows_carry_both_ways_with_their_account() {
 }
 
 #[test]
-fn names_and_ports_that_are_not_there_are_told() {
+fn missing_names_and_ports_are_reported() {
     let nobody = ServerSession::connect(&ServerTarget::new("no-such-host.invalid"));
     assert!(matches!(nobody, Err(Error::NoName { .. })), "{nobody:?}");
     let (server, target) = serve("127.0.0.1", None, Quotas::default());

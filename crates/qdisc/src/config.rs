@@ -36,8 +36,8 @@ impl Shaper {
         self.configure(|shaper| shaper.do_qdisc(now, pool, random, op))
     }
 
-    /// What all operations have in common: timers may be others afterwards, and packets lost are freed in the
-    /// kernel's order.
+    /// What all operations have in common: timers may change, and dropped packets are freed in the kernel's
+    /// order.
     pub(crate) fn configure<R>(&mut self, operation: impl FnOnce(&mut Shaper) -> R) -> R {
         self.note_pending_timers();
         let mark = self.events.mark();
@@ -609,7 +609,7 @@ impl Shaper {
         out
     }
 
-    /// The qdisc of a listing: a root that no one configured has no handle.
+    /// The qdisc of a listing: an unconfigured root has no handle.
     fn listed(&mut self, handle: Handle) -> Option<&mut QdiscNode> {
         if handle == self.root.handle() { Some(&mut self.root) } else { self.node(handle) }
     }

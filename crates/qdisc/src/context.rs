@@ -97,8 +97,7 @@ pub struct Context<'a> {
     pub(crate) dropped: DropCount,
     /// Packets that vanished from a qdisc without its ancestors being notified.
     pub(crate) vanished: DropCount,
-    /// What must still be added to the bytes lost before the ancestors hear of them: see
-    /// [`Context::drop_instead`].
+    /// The correction of the dropped bytes that the ancestors must still get: see [`Context::drop_instead`].
     pub(crate) misheard: u64,
     /// The group that packets purged now belong to.
     pub(crate) purge_group: u16,
@@ -139,8 +138,8 @@ impl Context<'_> {
         self.drop(at, pkt, why);
     }
 
-    /// Drops a packet that no one counts: CAKE's, when a change leaves it fewer tins. Only the qdisc itself
-    /// learns that it no longer waits; to its ancestors it waits for ever, as in Linux.
+    /// Drops a packet without counting it: CAKE's, when a change leaves it fewer tins. Only the qdisc itself
+    /// takes it from its backlog; its ancestors keep it for ever, as in Linux.
     pub(crate) fn vanish(&mut self, at: Handle, pkt: Pkt) {
         self.vanished.packets += 1;
         self.vanished.bytes += u64::from(self.pool.meta(&pkt).len);
@@ -155,7 +154,7 @@ impl Context<'_> {
         *self.redirected = Some((pkt, way));
     }
 
-    /// A packet is taken away, and no one counts it as lost.
+    /// A packet is consumed, and counted as dropped nowhere.
     pub(crate) fn steal(&mut self, at: Handle, pkt: Pkt) {
         self.record(EventKind::Drop(DropReason::Policy), at, &pkt);
         self.pool.release(pkt);
@@ -240,7 +239,7 @@ pub enum DropReason {
     Rehash,
 }
 
-/// Something that happened, for those who watch.
+/// An event, for observers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The virtual time of the event.

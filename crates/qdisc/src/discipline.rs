@@ -14,7 +14,7 @@ use tidegate_policy::{QdiscParams, TcError};
 pub enum Enqueue {
     /// The packet is queued.
     Queued,
-    /// It waits or is gone, and its own flow lost a packet: slow down.
+    /// It is queued or dropped, and its own flow had a drop: slow down.
     Congested,
     /// It is gone.
     Dropped,
@@ -34,7 +34,7 @@ pub enum Dequeue {
     Packet(Pkt),
     /// Nothing waits.
     Empty,
-    /// Something waits but may not go yet; anyone who holds it back has armed its watchdog.
+    /// There is a backlog that may not leave yet; the qdisc that delays it has armed its watchdog.
     Throttled,
 }
 
@@ -63,7 +63,7 @@ pub enum Trimmed {
 }
 
 /// The state of the node that its qdisc may need: limits read these, not a private list, because a packet
-/// held back for a peek still counts.
+/// held for a peek still counts.
 #[derive(Clone, Copy, Debug)]
 pub struct QdiscState {
     /// The handle of the qdisc.
@@ -104,11 +104,11 @@ pub trait Discipline: Send {
         pkt: Pkt,
     ) -> Enqueue;
 
-    /// Gives the next packet. Never called while a packet is held back for a peek.
+    /// Gives the next packet. Never called while a packet is held for a peek.
     fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue;
 
-    /// Takes new parameters; `None`: those of a command without options. What they leave no space for is then
-    /// taken by [`Discipline::trim`].
+    /// Takes new parameters; `None`: those of a command without options. [`Discipline::trim`] then removes
+    /// what no longer fits.
     ///
     /// # Errors
     /// Kinds without a change operation refuse; others refuse what the kernel would. Nothing has changed

@@ -11,9 +11,9 @@ use tidegate_policy::{Errno, FilterOp, Kind, QdiscOp, QdiscParams, SharedBlocks,
 
 /// The handle of both.
 pub(crate) const HANDLE: Handle = Handle::new(0xffff, 0);
-/// Where clsact's filters on arrivals hang.
+/// The handle of clsact's filters on arrivals.
 const ARRIVING: Handle = Handle(0xffff_fff2);
-/// Where its filters on what leaves hang.
+/// The handle of clsact's filters on packets that leave.
 const LEAVING: Handle = Handle(0xffff_fff3);
 
 /// The filters of a device that belong to no tree.
@@ -104,8 +104,8 @@ impl Ingress {
         SharedBlocks { ingress: self.arriving.block, egress: self.leaving.block }
     }
 
-    /// Has something done with a hook while the tables of u32, which both have in common, are with it: those
-    /// who arrive keep them.
+    /// Runs an operation on a hook while the u32 tables, which both hooks share, are with it: the arrival
+    /// hook keeps them.
     fn with_hook<R>(&mut self, holder: Handle, does: impl FnOnce(&mut Hook) -> R) -> R {
         if self.hook(holder).block != 0 {
             return does(self.hook_mut(holder));
@@ -295,7 +295,7 @@ impl Ingress {
             return Ok(());
         }
         let only = (!all).then_some(holder);
-        // tc lists the class that was named last; where they hang is one place.
+        // tc lists the class that was named last; the list is the same for all.
         let place = match (all, self.kind) {
             (false, Some(Kind::Ingress)) => Some(HANDLE),
             _ => None,
@@ -307,7 +307,7 @@ impl Ingress {
     }
 }
 
-/// Who has the filters of a hook, or those of a block: no classes are known there.
+/// The owner of a hook's or a block's filters: no classes are known there.
 pub(crate) fn owner<'a>(holder: Handle, cx: &Context<'a>) -> Owner<'a> {
     Owner { qdisc: HANDLE, holder, has_class: &|_| true, now: cx.now, wheel: cx.wheel }
 }

@@ -124,8 +124,8 @@ impl QdiscNode {
         QdiscNode::hidden_body(cx, Kind::Pfifo, Body::fifo(Kind::Pfifo, limit), parent)
     }
 
-    /// What is installed where a qdisc may hang and none does. (An `Option` would have its mark in the line
-    /// that packets do not need.)
+    /// The placeholder where a qdisc may be attached and none is. (An `Option` would have its tag in the
+    /// cache line that packets do not need.)
     pub(crate) fn absent() -> QdiscNode {
         QdiscNode::assemble(Kind::Pfifo, Body::Noop(Noop), Handle::NONE, Watchdogs::NO_WATCHDOG)
     }
@@ -158,7 +158,7 @@ impl QdiscNode {
         QdiscNode::assemble(kind, body, parent, cx.watchdogs.register())
     }
 
-    /// The root of a device that no one configured.
+    /// The root of an unconfigured device.
     pub(crate) fn untouched(device: DeviceInfo, watchdogs: &mut Watchdogs) -> QdiscNode {
         let kind = if device.queueless { Kind::Noqueue } else { Kind::PfifoFast };
         QdiscNode::assemble(kind, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
@@ -310,7 +310,7 @@ impl QdiscNode {
     #[inline]
     pub fn enqueue(&mut self, cx: &mut Context<'_>, pkt: Pkt) -> Enqueue {
         if cx.pool.tracks_queue_locations() {
-            // The plain way passes several qdiscs at once; anyone who follows packets wants to hear of each.
+            // The fast path passes several qdiscs at once; an observer needs each of them.
             cx.pool.set_queue_location(&pkt, self.handle, self.parent);
             return self.enqueue_any(cx, pkt);
         }

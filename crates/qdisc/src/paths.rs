@@ -1,4 +1,4 @@
-//! Where qdiscs hang: the way from the root to each handle, so that operations need not walk the tree.
+//! The path from the root to each qdisc, by handle, so that operations need not walk the tree.
 
 use crate::config::MAX_DEPTH;
 use crate::node::QdiscNode;
@@ -7,8 +7,8 @@ use tidegate_packet::Handle;
 
 /// The class that each qdisc was attached to when it was made.
 ///
-/// A qdisc that is gone stays noted until its handle is used again; anyone who follows a way sees that it
-/// leads nowhere. There are no more handles than 65,535, so this is bounded.
+/// A removed qdisc stays noted until its handle is used again; following its path shows that it is gone.
+/// There are no more handles than 65,535, so this is bounded.
 #[derive(Debug, Default)]
 pub(crate) struct ParentIndex {
     parents: BTreeMap<Handle, Handle>,

@@ -22,7 +22,7 @@ use tidegate_policy::Kind;
 pub enum XmitStatus {
     /// It waits or is on its way.
     Queued,
-    /// Its flow lost a packet: slow down.
+    /// Its flow had a drop: slow down.
     Congested,
     /// It was refused.
     Refused,

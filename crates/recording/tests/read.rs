@@ -105,7 +105,7 @@ fn given_octets_stay() {
 }
 
 #[test]
-fn what_is_not_said_is_nothing() {
+fn missing_fields_are_zero() {
     let packet = arrival("time_ns,id,size,src,dst,proto,sport,dport", "0,7,42,10.0.0.1,10.9.0.2,udp,1,2");
     assert_eq!((packet.meta.dsfield, packet.meta.mark.0, packet.meta.priority), (0, 0, 0));
     assert_eq!(packet.flow, "udp 10.0.0.1:1");
@@ -138,7 +138,7 @@ fn rows_happen_in_the_order_of_the_file() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_place() {
+fn unreadable_lines_are_reported_with_their_place() {
     let output_of = |link: &str, rows: &str| {
         let schedule = format!("time_ns,id,size,src,dst,proto,prio,payload\n{rows}");
         Recording::parse(&texts(link, &schedule), 1).err().map_or_else(String::new, |error| error.to_string())
@@ -190,7 +190,7 @@ fn draws_are_taken_in_their_order() {
 }
 
 #[test]
-fn draws_that_nobody_recorded_are_those_of_the_seed() {
+fn unrecorded_draws_come_from_the_seed() {
     let (mut ours, mut seeded) = (RecordedRandom::from_seed(9), tidegate_packet::Seeded::new(9));
     let made = (ours.word(), ours.u32(), ours.u16(), ours.u64(), ours.below(1000));
     assert_eq!(made, (seeded.word(), seeded.u32(), seeded.u16(), seeded.u64(), seeded.below(1000)));

@@ -75,14 +75,14 @@ pub fn screen(course: &DeviceInterval, columns: usize) -> String {
     text
 }
 
-/// Whose disciplines they are, and what shares are of.
+/// The backend, and the base of shares.
 fn headline(course: &DeviceInterval) -> String {
     let mut line = course.device.clone();
     match (course.shaped_bps, course.link_bps) {
         (Some(shaped), Some(link)) if shaped < link => {
             let _ = write!(line, "  {} of {}", rate(shaped), rate(link));
         }
-        // Classes may be promised more than there is.
+        // Guaranteed rates may exceed the line.
         (_, Some(one)) | (Some(one), None) => {
             let _ = write!(line, "  {}", rate(one));
         }

@@ -53,7 +53,7 @@ pub(crate) fn confine(spec: &Spec, visible: &Visible) -> Result<(), SandboxError
     step("limit memory and files", limit(spec))?;
     step("give up new privileges", rustix::thread::set_no_new_privs(true).map_err(Into::into))?;
     step("give up capabilities", shed_capabilities())?;
-    // No one inside looks into this process, or reaches the host's file that it was executed from.
+    // Programs inside can neither inspect this process nor reach the host's file that it was executed from.
     step(
         "hide this process",
         rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(Into::into),

@@ -1,9 +1,9 @@
-//! Who the sandbox's root is outside.
+//! The user outside of the sandbox's root.
 //!
-//! An ordinary user is root inside and no one else. Root becomes a spare range of users, so that a process
-//! that got out would own nothing; the host's files are then shown to that range through identity-mapped
-//! mounts (Linux 5.12, overlays over them 5.19). Where a file system cannot do that, users are mapped to
-//! themselves, and only the user namespace confines them.
+//! An ordinary user is mapped to root inside, and no other user is mapped. Root becomes a spare range of
+//! users, so that a process that got out would own nothing; the host's files are then shown to that range
+//! through identity-mapped mounts (Linux 5.12, overlays over them 5.19). Where a file system cannot do that,
+//! users are mapped to themselves, and only the user namespace confines them.
 
 use std::fs::{self, File};
 use std::io;
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mount_that_holds_a_path_is_the_innermost() {
+    fn the_mount_of_a_path_is_the_innermost() {
         let points: Vec<PathBuf> = ["/", "/home", "/home/a", "/srv"].iter().map(PathBuf::from).collect();
         let spec =
             Spec { cwd: "/home/a/x".into(), executable: "/usr/bin/tidegate".into(), ..Spec::default() };

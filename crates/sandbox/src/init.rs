@@ -148,7 +148,7 @@ impl Init<'_> {
             .args(words)
             .env("PATH", path_with_tools())
             .stdin(Stdio::null())
-            // A signal to its process group (`kill 0`) reaches no one else.
+            // A signal to its process group (`kill 0`) reaches no process outside.
             .process_group(0)
             .spawn()
             .map_err(|error| SandboxError::new(&format!("start {}", Path::new(program).display()), error))?;

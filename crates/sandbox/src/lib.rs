@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! Runs programs no one has read yet where they can harm nothing. The one place in tidegate that confines.
+//! Runs untrusted programs where they can do no harm. The one place in tidegate that confines.
 //!
 //! Three processes of the same executable run one inside the other, because a namespace must be entered by a
 //! process with a single thread and a process namespace begins with the next child:

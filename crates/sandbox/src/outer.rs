@@ -40,7 +40,7 @@ fn enter(control: &Control<Stdin>, user_namespace: bool, words: &[OsString]) -> 
     step("begin a session keyring", tidegate_sys::confine::new_session_keyring())?;
     if user_namespace {
         step("create a user namespace", tidegate_sys::confine::unshare(UnshareFlags::NEWUSER))?;
-        // Who we are inside is written by the caller: only it may map more than ourselves.
+        // The user mapping inside is written by the caller: only it may map more than ourselves.
         let mapped = control.send(&Message::MapUsers).and_then(|()| control.receive());
         if !matches!(mapped, Ok((Message::Mapped, _))) {
             let error = io::Error::other("the caller did not map our user");

@@ -408,7 +408,7 @@ impl Root<'_> {
         Ok(())
     }
 
-    /// Puts a link to our executable under each tool's name, in place of what is there.
+    /// Puts a link to our executable in place of each tool.
     fn put_tools(&self, dir: &Path) -> io::Result<()> {
         for tool in &self.spec.tools {
             let place = dir.join(tool);

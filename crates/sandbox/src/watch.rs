@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_entry_and_what_is_not_there_is_left_out() {
+    fn a_star_matches_any_entry_and_missing_ones_are_left_out() {
         let dir = std::env::temp_dir().join(format!("tidegate-watch-{}", std::process::id()));
         for name in ["b", "a"] {
             fs::create_dir_all(dir.join(name)).expect("a directory");

@@ -15,7 +15,7 @@ use tidegate_sim::{
 /// The largest network packet where no link sets one.
 const USUAL_MTU: u32 = 1500;
 
-/// What goes on, in the network.
+/// Running traffic, in the network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Going {
     Flow(FlowId),

@@ -23,7 +23,7 @@ pub fn link_seconds(scenario: &Scenario) -> u64 {
     cases(scenario).len() as u64 * (scenario.end().0 / 1_000_000_000)
 }
 
-/// Can simulated hosts do all that goes on?
+/// Whether simulated hosts can produce all of the traffic.
 ///
 /// # Errors
 /// The first program: those run on real hosts only.
@@ -41,7 +41,7 @@ pub fn can_be_simulated(scenario: &Scenario) -> Result<(), Diagnostic> {
 /// Does one run of a scenario in virtual time.
 ///
 /// # Errors
-/// What a machine refuses of a policy, and what fails of who looks on.
+/// A policy that a machine refuses, or a failure of the observer.
 pub fn simulate_case(
     scenario: &Scenario,
     prepared: &Prepared,

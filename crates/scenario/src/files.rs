@@ -1,4 +1,4 @@
-//! What a scenario names outside of its own text, and who provides it.
+//! Files that a scenario names outside of its own text, and their provider.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! From a scenario to a network: machines with their policies, links, and the ways of what goes on.
+//! From a scenario to a network: machines with their policies, links, and the paths of the traffic.
 
 use crate::model::{BufferSize, LinkDirection, NodeRole, Scenario, ScenarioNode};
 use crate::prepare::{self, Prepared};
@@ -155,6 +155,6 @@ pub fn address(scenario: &Scenario, laid: &mut LaidOut, node: usize, end: Option
         let machine = laid.world.net.machine.get(number)?;
         machine.gateway.addresses(id).first().map(|(address, _)| *address)
     });
-    // A machine whose devices have none, and everyone who was given none.
+    // A machine whose devices have no addresses, and all nodes without one.
     of.address.or(own).unwrap_or(IpAddr::from([192, 0, 2, 100_u8.saturating_add(node as u8)]))
 }

@@ -26,7 +26,7 @@ pub struct Scenario {
     pub source: Option<String>,
     /// How long is measured, after the warm-up.
     pub duration: Nanos,
-    /// How long everything goes on before it is measured.
+    /// How long the traffic runs before it is measured.
     pub warm_up: Nanos,
     /// The seed of the first repeat; each has the next.
     pub seed: u64,
@@ -36,7 +36,7 @@ pub struct Scenario {
     pub step: Nanos,
     /// Irregularity of hosts, per packet.
     pub jitter: Nanos,
-    /// Who is there.
+    /// The nodes of the network.
     pub nodes: Vec<ScenarioNode>,
     /// The links between them.
     pub cables: Vec<ScenarioLink>,
@@ -102,7 +102,7 @@ impl Scenario {
     }
 }
 
-/// Someone in the network.
+/// A node of the network.
 #[derive(Clone, Debug)]
 pub struct ScenarioNode {
     /// The node's name in the scenario.
@@ -117,7 +117,7 @@ pub struct ScenarioNode {
     pub machine: MachineSetup,
 }
 
-/// What someone is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeRole {
     /// Traffic begins or ends here.
@@ -379,7 +379,7 @@ pub enum TimelineEvent {
     },
 }
 
-/// What goes on.
+/// The traffic.
 #[derive(Clone, Debug)]
 pub struct ScenarioLoad {
     /// The load's name in the scenario.
@@ -409,7 +409,7 @@ pub struct HostProgram {
     pub at: Range<usize>,
 }
 
-/// One thing that goes on.
+/// An item of traffic.
 #[derive(Clone, Debug)]
 pub struct TrafficItem {
     /// Its name in figures.
@@ -498,7 +498,7 @@ pub enum TrafficKind {
         every: Nanos,
         /// What a page is made of.
         shape: Option<PageShape>,
-        /// How long someone waits for one before giving up.
+        /// The timeout of a page.
         patience: Option<Nanos>,
     },
 }

@@ -22,7 +22,7 @@ pub type Outside = Box<dyn Error + Send + Sync>;
 pub enum RunError {
     /// A machine refuses a command of the scenario; its place.
     Scenario(Diagnostic),
-    /// Who carries the traffic, or looks on, failed.
+    /// The traffic driver, or the observer, failed.
     Outside(Outside),
 }
 
@@ -66,7 +66,7 @@ pub struct RunWatch<'w> {
     pub observer: Option<&'w mut dyn RunObserver>,
 }
 
-/// Who follows an experiment of several runs, and stops it.
+/// Progress and stop of an experiment of several runs.
 #[derive(Clone, Copy)]
 pub struct ExperimentWatch<'w> {
     /// Once it is set the runs under way end at their next step, and none follows.
@@ -75,13 +75,13 @@ pub struct ExperimentWatch<'w> {
     pub begin: &'w (dyn Fn(usize, u64) + Sync),
     /// Hears how many more seconds of link time have passed, of whichever run.
     pub seconds: &'w (dyn Fn(u64) + Sync),
-    /// Makes the observer on during one run; `None`: no one does.
+    /// Makes the observer of one run; `None`: there is none.
     pub observer: &'w (dyn Fn() -> Option<Box<dyn RunObserver>> + Sync),
 }
 
-/// Someone who looks on while a run goes on, and changes nothing.
+/// An observer of a run, which changes nothing.
 pub trait RunObserver {
-    /// The network is laid out; nothing goes on yet.
+    /// The network is laid out; the traffic has not begun.
     ///
     /// # Errors
     /// What keeps it from looking on; the run does not begin.
@@ -151,7 +151,7 @@ pub struct ScenarioRun<'s, T> {
     pub case: CaseRun,
     /// The network of the run.
     pub laid: LaidOut,
-    /// Who carries its traffic.
+    /// The driver of its traffic.
     pub traffic: T,
     /// Payload bytes of each piece of traffic per step.
     pub progress: Vec<Vec<u64>>,
@@ -188,7 +188,7 @@ pub struct LinkReadings {
     /// Packets dropped in each step.
     pub dropped: Vec<u32>,
     last: (u64, u64),
-    /// What the kernel's own root at its beginning had lost so far.
+    /// The drops so far of the kernel's own root at its beginning.
     root_drops: u32,
     /// Bits per second now; 0: none.
     pub(crate) rate: u64,
@@ -197,7 +197,7 @@ pub struct LinkReadings {
 }
 
 impl<'s, T> ScenarioRun<'s, T> {
-    /// What goes on in it.
+    /// Its traffic.
     pub fn load(&self) -> &'s [TrafficItem] {
         &self.scenario.loads[self.case.load].items
     }
@@ -221,7 +221,7 @@ impl LinkReadings {
         all
     }
 
-    /// What it did in the last step that was read: bytes carried, bytes waiting at its end, packets lost.
+    /// The last step that was read: bytes carried, backlog in bytes at its end, packets dropped.
     pub fn last_step(&self) -> (u64, u64, u32) {
         let last = |series: &[u64]| series.last().copied().unwrap_or(0);
         (last(&self.sent), last(&self.backlog), self.dropped.last().copied().unwrap_or(0))
@@ -253,8 +253,8 @@ impl LinkReadings {
         self.last = (so_far, dropped);
     }
 
-    /// What was lost in the step that was just read at a root that is not in the network's model. What waits
-    /// there is its classes'.
+    /// Drops in the step that was just read at a root that is not in the network's model. Its backlog is its
+    /// classes'.
     pub(crate) fn behind(&mut self, root: &QueueStats) {
         let lost = root.drops.saturating_sub(self.root_drops);
         self.root_drops = root.drops;

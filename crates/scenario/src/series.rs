@@ -44,7 +44,7 @@ pub struct ClassRecorder {
 /// Which roots are read beside classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Roots {
-    /// Those that someone configured.
+    /// Those that were configured.
     Configured,
     /// Also those that the kernel made.
     All,
@@ -56,7 +56,7 @@ pub fn counts(class: &ClassDump) -> bool {
     class.stats.is_some() && !class.kind.classes_are_flows() && class.classid.minor() != 0
 }
 
-/// Classes without classes below them, on the class itself or on the qdisc that hangs there.
+/// Classes without classes below them, on the class itself or on its qdisc.
 pub fn is_leaf(class: &ClassDump, all: &[ClassDump]) -> bool {
     let major = (!class.leaf.is_none()).then(|| class.leaf.major());
     !all.iter()

@@ -12,7 +12,7 @@ use tidegate_sim::{Completion, FlowSample, FlowSpec};
 /// The first port of a side that opens connections.
 const FIRST_PORT: u16 = 32_768;
 
-/// One thing that goes on: of which item, which of several, and what it is in the network.
+/// A piece of running traffic: of which item, which of several, and what it is in the network.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     item: usize,

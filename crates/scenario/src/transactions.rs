@@ -97,7 +97,7 @@ pub fn page_like(shape: PageShape) -> Transaction {
     Transaction { paint: 0, ..page_of(tls, (document, think), parts, Nanos(think.0 / 4)) }
 }
 
-/// The document, and over each connection what it names: the first goes on with the document's.
+/// The document, and over each connection what it names: the first connection is the document's.
 fn page_of(tls: bool, document: (u32, Nanos), parts: Vec<Vec<u32>>, think: Nanos) -> Transaction {
     let opening = || if tls { hello().to_vec() } else { Vec::new() };
     let follower = |(n, parts): (usize, Vec<u32>)| {

@@ -304,7 +304,7 @@ fn the_same_text_and_seed_give_the_same_document() {
 
 /// What a run records is bounded before anything runs, whatever a stranger's file requests.
 #[test]
-fn runs_that_no_machine_holds_are_refused() {
+fn runs_too_large_for_any_machine_are_refused() {
     let refused = |text: &str| {
         let path = Path::new("large.toml");
         let mut scenario = parse(path, text, &NoFiles).expect("it is a scenario");

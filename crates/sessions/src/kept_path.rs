@@ -13,7 +13,7 @@ pub struct KeptPath {
 }
 
 impl KeptPath {
-    /// Begins a session; setting the flag that `stop` gives ends what goes on.
+    /// Begins a session; setting the flag that `stop` returns ends a running exchange.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.

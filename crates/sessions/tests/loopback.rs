@@ -72,7 +72,7 @@ fn a_server_that_is_not_there_is_an_error_of_sockets() {
 }
 
 #[test]
-fn a_computer_is_not_asked_for_a_device_that_it_does_not_have() {
+fn a_missing_device_is_reported_without_a_probe() {
     let options =
         |dev, seconds| DoctorOptions { dev, seconds, host: None, again: String::new(), stop: || &STOP };
     let refused = |options: DoctorOptions<'_>| match diagnose(&options) {

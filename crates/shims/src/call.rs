@@ -91,7 +91,7 @@ impl Reply {
     }
 }
 
-/// Who answers the calls: the model of the machine.
+/// The handler of calls: the model of the machine.
 pub trait Answer {
     /// Answers one call; the script waits.
     fn answer(&mut self, call: &Call) -> Reply;

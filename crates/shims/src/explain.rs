@@ -59,8 +59,8 @@ fn has_below(machine: &mut Machine, dev: &str, class: Handle) -> bool {
     class.minor() != 0 && classes.iter().any(|one| one.parent == class)
 }
 
-/// A class that a qdisc was to hang on is not there: some kinds' classes are made by hand, others' come with
-/// them.
+/// The class that a qdisc was to be attached to does not exist: some kinds' classes are made by hand, others'
+/// come with them.
 fn no_class(machine: &mut Machine, dev: &str, class: Handle) -> String {
     let (now, gateway) = (machine.now, &mut machine.gateway);
     let device = gateway.device(dev);
@@ -291,7 +291,7 @@ mod tests {
 
     /// Classes that come with a qdisc are not made by hand.
     #[test]
-    fn what_hangs_on_no_class_is_told_which_there_are() {
+    fn a_missing_parent_lists_the_classes() {
         let table = [
             (
                 "prio",
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn multiq_says_what_device_it_wants() {
+    fn multiq_names_the_device_it_needs() {
         let mut machine = Machine::for_script(["eth0"]);
         let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
         let words = ["qdisc", "add", "dev", "eth0", "root", "multiq"].map(String::from);

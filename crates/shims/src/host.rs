@@ -32,7 +32,7 @@ pub struct Host {
     pub(super) modules: BTreeSet<String>,
     /// Links that were deleted: they do not come back by being named.
     pub(super) gone: BTreeSet<String>,
-    /// Links that are there because someone named them, though no one made them.
+    /// Links that exist because a command named them, though none made them.
     pub(super) assumed: BTreeSet<String>,
     last_index: u32,
 }

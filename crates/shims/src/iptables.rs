@@ -118,7 +118,8 @@ fn restore(shim: &mut ToolShim<'_>, tool: &str, call: &Call, done: &mut Vec<usiz
     }
 }
 
-/// A table's lines as operations, given what is there: with their line, 0 for what clears the way.
+/// A table's lines as operations, given the present table: with their line, 0 for operations that clear it
+/// first.
 fn lowered(there: &NetfilterTable, restore: &Restore, table: &RestoredTable) -> Vec<(usize, NfOp)> {
     let op = |command| NfOp { family: Family::of(restore.ipv6), table: table.name.clone(), command };
     let mut known: Vec<&str> = there.chains().iter().map(|chain| chain.name.as_str()).collect();

@@ -51,7 +51,7 @@ fn a_default_route_by_a_router_that_is_on_no_known_network() {
 }
 
 #[test]
-fn a_percentage_says_which_speed_was_assumed() {
+fn a_percentage_names_the_assumed_speed() {
     let found = answers(&[
         "tc qdisc add dev eth0 root tbf rate 50% burst 100k latency 50ms",
         "tc qdisc replace dev eth0 root tbf rate 50mbit burst 100k latency 50ms",

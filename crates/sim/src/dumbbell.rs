@@ -25,7 +25,7 @@ pub struct DumbbellSpec {
     pub control: CongestionControl,
     /// Whether and how the flows use ECN.
     pub ecn: EcnCodepoint,
-    /// Each packet of a host is held up by between 0 and this, uniformly.
+    /// Each packet of a host is delayed by between 0 and this, uniformly.
     pub jitter: Nanos,
     /// `None`: the bottleneck's queue is the machine's port 0, its device holding one packet; otherwise a
     /// drop-tail queue.

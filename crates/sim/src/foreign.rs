@@ -1,5 +1,5 @@
-//! Packets of someone outside: real hosts at the edge of the network. They are put in, cross it like all
-//! others, and are given out.
+//! Packets from outside: of real hosts at the edge of the network. They are injected, cross it like all
+//! others, and are handed out.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

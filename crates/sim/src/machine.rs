@@ -37,22 +37,22 @@ pub enum ReceiveResult {
 /// The outcome of an offered packet, as far as its sender may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfferResult {
-    /// Taken in, or lost in a way the sender does not notice.
+    /// Enqueued, or dropped in a way the sender does not notice.
     Queued,
-    /// Taken in, but another packet of the same flow may have been lost for it.
+    /// Enqueued, but another packet of the same flow may have been dropped for it.
     Congested,
     /// Refused: the packet is gone.
     Dropped,
 }
 
-/// A packet that a machine lost or redirected.
+/// A packet that a machine dropped or redirected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DropRecord {
     /// The packet's slot in the pool.
     pub slot: usize,
     /// The qdisc that dropped it.
     pub at: Handle,
-    /// Why it was lost.
+    /// Why it was dropped.
     pub why: DropReason,
 }
 

@@ -195,7 +195,7 @@ impl<M: Forwarder> Net<M> {
             LinkPeer::Port(port) => match self.receive(port, pkt) {
                 ReceiveResult::Passed(pkt, port) => self.hop(pkt, Origin::Port(port)),
                 ReceiveResult::Taken => {
-                    // It waits at a device that gives back what it is given, or it is lost.
+                    // It is queued at a device that gives packets back, or it is dropped.
                     self.serve_returning();
                     OfferResult::Queued
                 }
@@ -301,7 +301,7 @@ impl<M: Forwarder> Net<M> {
         }
     }
 
-    /// Gives a device what its machine lets go, as far as its ring takes it.
+    /// Gives a device what its machine sends, as far as its ring takes it.
     pub(crate) fn serve(&mut self, at: usize) {
         let LinkQueue::Port { port, .. } = self.links[at].spec.waiting else { return };
         loop {
@@ -318,7 +318,7 @@ impl<M: Forwarder> Net<M> {
                 // It continues as having arrived where it did arrive.
                 let origin = self.machine.origin(&self.pool, port, &pkt);
                 if origin == Origin::Returned {
-                    // Its route went on when it was first offered.
+                    // Its route continued when it was first offered.
                     self.transport[pkt.slot()].route -= 1;
                 }
                 let _ = self.hop(pkt, origin);
@@ -386,7 +386,7 @@ impl<M: Forwarder> Net<M> {
         }
     }
 
-    /// A copy that leaves where its packet was not to go is for anyone who listens there: no one here.
+    /// A copy that leaves for another destination than its packet has no receiver here.
     fn see_if_it_strays(&mut self, pkt: &Pkt, at: usize) {
         let meta = &mut self.transport[pkt.slot()];
         if meta.copy && meta.route.checked_sub(1).is_none_or(|last| self.routes[last as usize] != at as u32) {
@@ -409,7 +409,7 @@ impl<M: Forwarder> Net<M> {
         }
     }
 
-    /// Books what the machine lost while it worked on the port of link `at`.
+    /// Counts what the machine dropped while it worked on the port of link `at`.
     fn collect(&mut self, at: usize) {
         self.drop_sojourns(at);
         self.follow_copies();
@@ -437,7 +437,7 @@ impl<M: Forwarder> Net<M> {
         }
     }
 
-    /// A packet that the network itself lost.
+    /// A packet that the network itself drops.
     fn drop_packet(&mut self, pkt: Pkt) {
         let meta = self.transport[pkt.slot()];
         self.record_loss(meta);
@@ -475,8 +475,8 @@ impl<M: Forwarder> Net<M> {
         }
     }
 
-    /// Does something to the machine in the middle of a run (an operation, a reset), then lets its devices go
-    /// on: what `f` lost is booked to the first of them.
+    /// Changes the machine in the middle of a run (an operation, a reset), then lets its devices continue:
+    /// drops during `f` are counted for the first of them.
     pub fn with_machine<R>(&mut self, f: impl FnOnce(&mut M, &mut Pool, Time) -> R) -> R {
         let result = f(&mut self.machine, &mut self.pool, self.now);
         for at in 0..self.links.len() {

@@ -1,4 +1,4 @@
-//! What packets did at links that someone observes: when each came to wait there, when it left, and how.
+//! Packets at observed links: when each was queued there, when it left, and how.
 
 use crate::link::LinkId;
 use crate::machine::DropRecord;
@@ -7,14 +7,14 @@ use alloc::vec::Vec;
 use tidegate_gateway::DropReason;
 use tidegate_packet::{Handle, Head, QueueLocation, Time};
 
-/// A packet's stay before a link, from the moment it came until its transmission began or it was lost.
+/// A packet's sojourn at a link, from its arrival until its transmission began or it was dropped.
 #[derive(Clone, Debug)]
 pub struct SojournRecord {
     /// The link where it ended: for a packet that filters redirected, that of the device it left by.
     pub link: LinkId,
     /// When it came.
     pub came: Time,
-    /// When its transmission began, or when it was lost.
+    /// When its transmission began, or when it was dropped.
     pub ended: Time,
     /// How it ended.
     pub end: SojournEnd,
@@ -28,7 +28,7 @@ pub struct SojournRecord {
     pub came_with: u8,
     /// And in the end.
     pub dsfield: u8,
-    /// What it was put in with, if it is someone else's: see [`Net::inject`].
+    /// The tag it was injected with, if it is a foreign packet: see [`Net::inject`].
     pub owner: Option<u32>,
     /// A machine made it of another packet.
     pub copy: bool,
@@ -39,7 +39,7 @@ pub struct SojournRecord {
 pub enum SojournEnd {
     /// Its transmission began.
     Sent,
-    /// It was lost: in which qdisc and why; `None` where a full buffer refused it.
+    /// It was dropped: in which qdisc and why; `None` where a full buffer refused it.
     Dropped(Option<(Handle, DropReason)>),
 }
 

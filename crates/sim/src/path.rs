@@ -24,7 +24,7 @@ const START: Time = Time(1_000_000_000);
 const INSIDE: u64 = 40_000_000_000;
 /// Bytes of IPv4 and UDP headers.
 const HEADERS: usize = 28;
-/// Anyone who waits for what is still on its way gives up after so long a silence,
+/// How long a wait for packets in flight lasts without an arrival.
 const SILENCE: Nanos = Nanos(1_000_000_000);
 /// and after so long in all.
 const PATIENCE: Nanos = Nanos(30_000_000_000);
@@ -58,7 +58,7 @@ pub struct OneWay {
     pub line: CableDirection,
     /// Its losses and reordering.
     pub impairment: Impairment,
-    /// Who else uses it.
+    /// The cross traffic.
     pub cross: Option<Cross>,
 }
 
@@ -95,7 +95,7 @@ pub struct PathSpec {
     pub skew_ppm: f64,
     /// What happens to the line, in order.
     pub turns: Vec<ScheduledLinkChange>,
-    /// Each packet is held up by something up to this, in order, before it is stamped.
+    /// Each packet is delayed by up to this, in order, before it is stamped.
     pub jitter: Nanos,
     /// The seed of all random draws: the same gives the same path, to the byte.
     pub seed: u64,
@@ -218,7 +218,7 @@ impl VirtualPath {
     fn send(&mut self, due: Due, is_down: bool) {
         let (way, owner) = (self.ways[usize::from(is_down)], due.number | if is_down { DOWN } else { 0 });
         let bytes = HEADERS + usize::from(due.payload);
-        // Without space the packet is lost like any other.
+        // Without space the packet is dropped like any other.
         let _ = self.world.net.inject(head(due.dscp, bytes, is_down), bytes as u32, way.path, owner);
     }
 }

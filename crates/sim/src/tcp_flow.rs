@@ -62,11 +62,11 @@ pub struct FlowSpec {
     pub ecn: EcnCodepoint,
     /// DSCP, in the upper six bits.
     pub dsfield: u8,
-    /// The sender is the machine itself: it notices what its own queue refuses, and holds back while that
-    /// queue is full of its packets (see `small_queues`).
+    /// The sender is the machine itself: it notices what its own queue refuses, and waits while that queue is
+    /// full of its packets (see `small_queues`).
     pub local: bool,
-    /// A local sender holds back while two of its packets, or a millisecond's worth, wait in its own queue.
-    /// Without that it fills the queue, as hosts did before 2012.
+    /// A local sender waits while two of its packets, or a millisecond's worth, are in its own queue (TCP
+    /// small queues). Without that it fills the queue, as hosts did before 2012.
     pub small_queues: bool,
     /// Segments are spread over the round trip, as Linux does below `fq`: BBR always does.
     pub pacing: bool,

@@ -61,14 +61,14 @@ pub struct Transaction {
     pub paint: usize,
 }
 
-/// Who does it, and where.
+/// The ends of a transaction, and its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionSpec {
     /// What is done.
     pub what: Transaction,
-    /// Who begins.
+    /// The client, which begins.
     pub client: IpAddr,
-    /// Who answers.
+    /// The server.
     pub server: IpAddr,
     /// Ports of the client's side count up from here.
     pub first_port: u16,

@@ -34,9 +34,9 @@ pub(crate) enum Role {
     Open,
     Question,
     Answer,
-    /// Someone outside the simulation sent it.
+    /// It was injected from outside.
     Foreign,
-    /// A copy that was redirected to where no one requested it.
+    /// A copy that was redirected to where nothing expects it.
     Stray,
 }
 

@@ -91,7 +91,7 @@ fn enter() -> Result<i32, (&'static str, io::Error)> {
     Ok(code_of(status.map_err(|error| ("start the first process inside", error))?))
 }
 
-/// A user namespace in which we are root, and no one else is known.
+/// A user namespace in which we are root, and no other user is mapped.
 fn become_root() -> io::Result<()> {
     let (user, group) = (crate::process::effective_uid(), crate::process::effective_gid());
     unshare(UnshareFlags::NEWUSER)?;
@@ -111,7 +111,7 @@ pub fn here() -> bool {
 /// # Errors
 /// There is no such file, or no place for the text.
 pub fn cover(path: &Path, text: &str) -> io::Result<()> {
-    // We are all process 1 of our namespaces; what is there from before may be someone else's.
+    // We are process 1 of our namespaces; descriptors from before may belong to others.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let dir = std::env::temp_dir().join(format!("tidegate-{}-{}", std::process::id(), now.as_nanos()));
     std::fs::create_dir(&dir)?;

@@ -1,5 +1,5 @@
-//! Small BPF programs for tc's hooks: put together as instructions, loaded, and attached such that they go
-//! with anyone who attached them.
+//! Small BPF programs for tc's hooks: assembled from instructions, loaded, and attached such that they are
+//! removed with the process that attached them.
 //!
 //! What is attached to a hook jumps through a [`Jump`] table, which the kernel empties at once when its last
 //! descriptor is closed: what is left then lets everything pass. A *link* of a program (Linux 6.6) goes with
@@ -158,7 +158,7 @@ impl<'a> Attributes<'a> {
     unsafe fn open(&self, command: c_int) -> io::Result<OwnedFd> {
         // SAFETY: the caller's promise.
         let fd = unsafe { self.call(command) }?;
-        // SAFETY: the kernel has just made this descriptor for us, and no one else knows it.
+        // SAFETY: the kernel has just made this descriptor for us, and nothing else knows it.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 }
@@ -191,7 +191,7 @@ impl BpfProgram {
     }
 
     /// Runs it for every packet that a device sends (`egress`), or receives, until the link is dropped, or
-    /// anyone who holds it dies.
+    /// its owner dies.
     ///
     /// # Errors
     /// `InvalidInput` before Linux 6.6; what the kernel reports.
@@ -235,12 +235,12 @@ pub struct BpfLink {
     _held: OwnedFd,
 }
 
-/// A table of programs that others jump to; empty again when this is dropped, or anyone who holds it dies.
+/// A table of programs for tail calls; empty again when this is dropped, or its owner dies.
 #[derive(Debug)]
 pub struct Jump(OwnedFd);
 
 impl Jump {
-    /// An empty table with so many places: anyone who jumps continues behind the jump.
+    /// An empty table with so many places: a tail call into it continues behind the call.
     ///
     /// # Errors
     /// What the kernel reports.
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_says_nothing_is_refused_in_the_verifiers_words() {
+    fn an_invalid_program_is_refused_with_the_verifiers_log() {
         match BpfProgram::load(&[Instruction::end()]) {
             Err(error) if error.to_string().contains("R0 !read_ok") => {}
             Err(error) => println!("left out: no BPF programs here ({error})"),

@@ -1,4 +1,4 @@
-//! What a process gives up before it runs something no one has read: namespaces, descriptors, keys, writable
+//! What a process gives up before it runs an untrusted program: namespaces, descriptors, keys, writable
 //! mounts.
 
 use std::io;
@@ -18,7 +18,7 @@ pub fn unshare(flags: UnshareFlags) -> io::Result<()> {
     if flags.contains(UnshareFlags::FILES) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: the table of descriptors stays shared, so no descriptor that someone owns disappears.
+    // SAFETY: the table of descriptors stays shared, so no descriptor with an owner disappears.
     unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(Into::into)
 }
 

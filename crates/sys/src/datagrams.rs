@@ -150,7 +150,7 @@ impl DatagramSocket {
     /// Takes what has come, at most [`BATCH`] packets, without waiting; how many there were.
     ///
     /// # Errors
-    /// What the kernel reports. That someone refused an earlier packet is none.
+    /// The kernel's error. That an earlier packet was refused is none.
     pub fn receive(
         &self,
         room: &mut ReceiveBuffers,

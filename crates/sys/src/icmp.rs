@@ -19,7 +19,7 @@ const ECHO_REPLY_V6: usize = 129;
 const ERRORS: [usize; 2] = [3, 11];
 const ERRORS_V6: [usize; 2] = [1, 3];
 
-/// A socket for echo requests to someone and their answers.
+/// A socket for echo requests to a host and its replies.
 #[derive(Debug)]
 pub struct Icmp {
     socket: OwnedFd,

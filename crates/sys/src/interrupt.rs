@@ -1,5 +1,5 @@
-//! Ctrl-C, noticed instead of obeyed: anyone who works long may write down what is done, and who runs in the
-//! background may clear up.
+//! Ctrl-C, noticed instead of obeyed: a long run may write down what is done, and a background program may
+//! clean up.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use libc::{SIGINT, SIGTERM, c_int, sigaction};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-/// Where the handler writes, once someone waits.
+/// Where the handler writes, once a descriptor is taken.
 static BELL: OnceLock<OwnedFd> = OnceLock::new();
 /// What is written when it rings.
 static RUNG: u8 = 0;
@@ -61,7 +61,7 @@ fn exchange(number: c_int, action: &sigaction) -> io::Result<sigaction> {
 /// once.
 ///
 /// # Errors
-/// No pipe can be had, or someone has it already.
+/// No pipe can be made, or it was taken already.
 pub fn event_fd() -> io::Result<OwnedFd> {
     let (heard, bell) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;
@@ -84,7 +84,7 @@ impl std::fmt::Debug for Ignored {
     }
 }
 
-/// Lets Ctrl-C pass: anyone who works for us decides what it means.
+/// Ignores Ctrl-C: a process that works for us decides what it means.
 #[must_use]
 pub fn ignore() -> Ignored {
     // (Programs that we start have the usual handling: handlers do not outlive exec, as being ignored would.)

@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 
 use crate::netlink_socket::{NetlinkSocket, messages};
 
-/// The group of those who want to hear of links.
+/// The multicast group for events of links.
 const RTMGRP_LINK: u32 = 1;
 /// `ifi_type` of links whose frames have an Ethernet header.
 const ETHERNET: u16 = 1;
@@ -65,7 +65,7 @@ pub fn links() -> io::Result<Vec<LinkInfo>> {
         .collect())
 }
 
-/// Who is reported.
+/// A subscription to events of links.
 #[derive(Debug)]
 pub struct LinkMonitor {
     socket: OwnedFd,
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_to_a_link_is_told() {
+    fn events_of_a_link_are_reported() {
         let Ok(place) = NamespaceThread::new("news") else {
             println!("skipped: no network namespace may be made here");
             return;

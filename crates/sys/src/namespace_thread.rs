@@ -1,8 +1,7 @@
 //! A place in the network: a network namespace of its own, and a thread that lives in it.
 //!
 //! What that thread does, the threads and programs it starts, and the sockets they open belong to the
-//! namespace. It ends when no one holds it any more: the place was dropped, and its threads and programs are
-//! gone.
+//! namespace. It ends with its last holder: the place was dropped, and its threads and programs are gone.
 
 use std::fmt;
 use std::io;
@@ -88,7 +87,7 @@ fn enter() -> io::Result<()> {
     // SAFETY: FILES is not among the flags, so descriptors stay as they are; only this thread moves.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET | UnshareFlags::NEWNS) }?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    // Without its own view of /sys, programs there see the links of anyone who started us; most do not look.
+    // Without its own view of /sys, programs there see the links of our own namespace; most do not look.
     let _ = rustix::mount::mount_change("/", private).and_then(|()| {
         let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         rustix::mount::mount("sysfs", Path::new("/sys"), "sysfs", quiet, None)

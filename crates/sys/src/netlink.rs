@@ -23,7 +23,7 @@ const SUBSTITUTE_KINDS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 const IFLA_NET_NS_FD: u16 = 28;
 const VETH_INFO_PEER: u16 = 1;
-/// No one on it is requested his address.
+/// Addresses on it are not resolved.
 const IFF_NOARP: u32 = 0x80;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
@@ -32,7 +32,7 @@ const IFA_F_NODAD: u8 = 2;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const RTA_PRIORITY: u16 = 6;
-/// The main routing table, a route that an administrator set, to someone who is reached directly, for one
+/// The main routing table, a route that an administrator set, to a host that is reached directly, for one
 /// receiver.
 const ROUTE: [u8; 4] = [254, 3, 253, 1];
 const AF_INET: u8 = 2;
@@ -53,7 +53,7 @@ pub struct LinkUpdate {
     pub name: Option<String>,
 }
 
-/// A door to the kernel's link table in the current network namespace.
+/// A netlink socket for the kernel's link table in the current network namespace.
 #[derive(Debug)]
 pub struct Links {
     socket: OwnedFd,
@@ -61,7 +61,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// Opens the door.
+    /// Opens the socket.
     ///
     /// # Errors
     /// What `socket(2)` reports.
@@ -168,7 +168,7 @@ impl Links {
         self.link_request(RTM_NEWLINK, 0, index, Some(true), &[])
     }
 
-    /// Gives a link an address with no one else beside it, whatever its prefix.
+    /// Gives a link an address without neighbours, whatever its prefix.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -202,7 +202,7 @@ impl Links {
         self.request(RTM_NEWROUTE, NLM_F_CREATE, &body)
     }
 
-    /// Someone is reached over this link.
+    /// Adds a host route over this link.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_the_kernel_cannot_hold_are_refused_before_it_is_asked() {
+    fn names_too_long_for_the_kernel_are_refused_first() {
         let mut links = Links::open().expect("a netlink socket needs no privilege");
         for name in ["", "sixteen-letters-", "a/b"] {
             let error = links.create(name, "dummy", 1000).expect_err(name);

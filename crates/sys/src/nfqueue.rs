@@ -77,7 +77,7 @@ pub struct QueuedPacket<'a> {
 pub struct Keeping {
     /// The most packets that wait in it, those already delivered included.
     pub longest: u32,
-    /// What finds no space passes; otherwise it is lost.
+    /// A packet without space in the queue passes; otherwise it is dropped.
     pub fail_open: bool,
     /// Super-packets come whole; otherwise the kernel cuts them before.
     pub whole: bool,
@@ -123,10 +123,10 @@ impl Queues {
         })
     }
 
-    /// Takes a queue: it must be no one else's.
+    /// Takes a queue, which must be free.
     ///
     /// # Errors
-    /// Someone has it, the kernel has no such queues, or we may not.
+    /// Another program has it, the kernel has no such queues, or permission is missing.
     pub fn take(&mut self, queue: u16, keeping: Keeping) -> io::Result<()> {
         let mut body = Vec::new();
         put(&mut body, CFG_COMMAND, &[COMMAND_BIND, 0, 0, 0]);
@@ -181,7 +181,7 @@ impl Queues {
     /// messages there were.
     ///
     /// # Errors
-    /// What the kernel reports; packets lost before they came here are no error.
+    /// The kernel's error; packets dropped before they came here are no error.
     pub fn receive(
         &mut self,
         most: usize,
@@ -228,7 +228,7 @@ impl Queues {
         Ok(lengths)
     }
 
-    /// A packet continues (with another mark, if there is one), or is lost. Verdicts are sent with
+    /// Accepts a packet (with another mark, if there is one), or drops it. Verdicts are sent with
     /// [`Queues::flush`], or when there are many.
     ///
     /// # Errors
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_told_of() {
+    fn a_packet_is_reported() {
         let bytes = packet(&[0x45; 128]);
         let expected = QueuedPacket {
             queue: 40,

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_move_with_what_stands_before() {
+    fn offsets_move_with_bytes_in_front() {
         let tcp = head(NEEDS_CHECKSUM, 1, 82, 1448, 50);
         assert_eq!(tcp.without(16), head(NEEDS_CHECKSUM, 1, 66, 1448, 34));
         assert_eq!(tcp.without(16).with(16), tcp);

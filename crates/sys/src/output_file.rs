@@ -1,14 +1,13 @@
-//! Files that this program writes for its user: whole or not at all, and never where someone else pointed.
+//! Files that this program writes for its user: whole or not at all, and never through another user's link.
 //!
-//! A path may lead through directories that others can write (`/tmp`). Anyone who may write there can plant a
-//! symbolic link, and the next `-o /tmp/report.html` of root overwrites what the link names. So a path is
+//! A path may lead through directories that others can write (`/tmp`). Any user who may write there can plant
+//! a symbolic link, and the next `-o /tmp/report.html` of root overwrites what the link names. So a path is
 //! walked component by component, as with `fs.protected_symlinks=1`: a link in a directory that others can
-//! write is followed only if it is our own. The file itself is written beside its place, under a name no one
-//! could know (`O_EXCL|O_NOFOLLOW`), and renamed once it is on the disk.
+//! write is followed only if it is our own. The file itself is written beside its place, under an
+//! unpredictable name (`O_EXCL|O_NOFOLLOW`), and renamed once it is on the disk.
 //!
-//! What is no regular file (`/dev/null`, `/dev/stdout`, `>(command)`, a named pipe that someone reads) is
-//! opened and written to. A directory, a block device, a socket and a named pipe that no one reads are
-//! refused.
+//! What is no regular file (`/dev/null`, `/dev/stdout`, `>(command)`, a named pipe with a reader) is opened
+//! and written to. A directory, a block device, a socket and a named pipe without a reader are refused.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -32,7 +31,7 @@ const MAX_LINKS: usize = 40;
 const MAX_NAMES: usize = 16;
 /// The file system of processes, in which links refer to open files (`PROC_SUPER_MAGIC`).
 const PROC: i64 = 0x9fa0;
-/// Who else may write a directory.
+/// Permission bits of other users who may write a directory.
 const OTHERS: u32 = 0o022;
 
 /// A file being written. What is dropped without [`OutputFile::commit`] leaves no trace.
@@ -54,16 +53,16 @@ struct Pending {
 /// Writes a whole file.
 ///
 /// # Errors
-/// It cannot be written, or its path leads over a link that someone else may have planted. What was there
-/// before stays then.
+/// It cannot be written, or its path leads over a link that another user may have planted. The file from
+/// before then stays.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OutputFile::create(path)?;
     file.write_all(bytes)?;
     file.commit()
 }
 
-/// Removes the temporary files that processes left that died while they wrote this file. Only for a file that
-/// no one else writes now.
+/// Removes the temporary files of processes that died while they wrote this file. Only for a file that no
+/// other process writes now.
 pub fn remove_unfinished(path: &Path) {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return };
     let front = front(name);
@@ -72,7 +71,7 @@ pub fn remove_unfinished(path: &Path) {
         let random =
             found.as_bytes().strip_prefix(front.as_bytes()).and_then(|rest| rest.strip_suffix(TEMPORARY));
         if random.is_some_and(|random| random.len() == RANDOM && random.iter().all(u8::is_ascii_hexdigit)) {
-            // What cannot be removed is in no one's way.
+            // A file that cannot be removed does no harm.
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -201,7 +200,7 @@ struct PathTarget {
     found: Option<Stat>,
     /// Others can write the directory.
     is_shared: bool,
-    /// An open file of a process: the kernel follows that link, no one plants it.
+    /// An open file of a process: the kernel follows that link, which cannot be planted.
     in_proc: bool,
 }
 
@@ -263,7 +262,7 @@ impl PathTarget {
         Ok(openat(&self.dir, &self.name, how, Mode::from_raw_mode(0o666))?)
     }
 
-    /// Opens a named pipe that someone reads; without a reader the kernel would make us wait for one.
+    /// Opens a named pipe that has a reader; without one the kernel would make us wait for it.
     fn open_pipe(&self) -> io::Result<OwnedFd> {
         let pipe = self.open(OFlags::NONBLOCK).map_err(|error| match error.raw_os_error() {
             Some(code) if code == Errno::NXIO.raw_os_error() => {
@@ -279,7 +278,7 @@ impl PathTarget {
     /// A temporary file beside the place.
     fn beside(self, before: Option<&Stat>) -> io::Result<OutputFile> {
         if before.is_some() {
-            // A rename needs no permission to write the file; someone took it away on purpose.
+            // A rename needs no permission to write the file; that was removed on purpose.
             drop(self.open(OFlags::empty())?);
         }
         let how = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_stays_where_it_is_told_to_and_is_free_again() {
+    fn a_thread_stays_on_its_processor_and_is_free_again() {
         let mine = sched_getaffinity(None).unwrap();
         let first = (0..CpuSet::MAX_CPU).find(|cpu| mine.is_set(*cpu)).unwrap();
         let mut turn = SchedulingGuard::usual();

@@ -21,7 +21,7 @@ const NOTIFY: &str = "NOTIFY_SOCKET";
 const NEEDED: CapabilitySet =
     CapabilitySet::NET_ADMIN.union(CapabilitySet::NET_RAW).union(CapabilitySet::BPF);
 
-/// Who is at the other end of a socket.
+/// The process at the other end of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// His process.
@@ -30,7 +30,7 @@ pub struct Peer {
     pub uid: u32,
 }
 
-/// Who is at the other end, as the kernel reports.
+/// The process at the other end, as the kernel reports it.
 ///
 /// # Errors
 /// What `getsockopt(2)` reports.
@@ -46,7 +46,7 @@ pub struct Alone {
 }
 
 impl Alone {
-    /// Takes the lock of a file, which is made if it is not there; `None`: someone else has it.
+    /// Takes the lock of a file, which is made if it does not exist; `None`: another process has it.
     ///
     /// # Errors
     /// The file cannot be opened.

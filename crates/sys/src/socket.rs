@@ -140,7 +140,7 @@ pub struct EchoSocket {
 }
 
 impl EchoSocket {
-    /// A socket for echo requests to someone.
+    /// A socket for echo requests to a host.
     ///
     /// # Errors
     /// It is not allowed, or there is no way to him.

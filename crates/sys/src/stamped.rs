@@ -50,7 +50,7 @@ pub struct Datagram {
 pub enum About {
     /// The driver got the so-manyth since stamps were turned on (from 0).
     Left(u32),
-    /// Someone sent an ICMP message back.
+    /// An ICMP message came back.
     Icmp {
         /// The ICMP type.
         kind: u8,
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn who_refuses_a_datagram_is_told() {
+    fn the_sender_of_a_refusal_is_reported() {
         let near = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         let closed = UdpSocket::bind("127.0.0.1:0").expect("a socket").local_addr().expect("it has one");
         near.connect(closed).expect("a port need not be open for that");

@@ -1,5 +1,5 @@
-//! TUN devices: what a namespace sends out by one comes here as IP packets, and what is written here arrives
-//! there. TAP devices are the same with frames of Ethernet on their side of the door.
+//! TUN devices: packets that a namespace sends out by one come here as IP packets, and packets written here
+//! arrive there. TAP devices do the same with frames of Ethernet.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -21,9 +21,9 @@ const PLAIN: c_int = libc::IFF_TUN | libc::IFF_NO_PI;
 const FRAMES: c_int = libc::IFF_TAP | libc::IFF_NO_PI;
 /// Bytes of a frame's head.
 const FRAME_HEAD: usize = 14;
-/// The address of every TAP device: no one else is on its wire.
+/// The address of every TAP device: nothing else is on its wire.
 pub const WIRE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
-/// Who sends what arrives there.
+/// The sender of what arrives there.
 const OTHER_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
 /// A device of the network namespace it was made in; it goes with this.

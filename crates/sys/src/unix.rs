@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-/// How often it is tried while the queue of those who wait to be accepted is full.
+/// How often it is tried while the listen queue is full.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Connects to the socket at a path. `connect(2)` blocks for as long as the owner of the socket accepts
-/// no one and its queue is full; this gives up after `patience`.
+/// Connects to the socket at a path. `connect(2)` blocks while the listen queue is full and the owner accepts
+/// no connection; this gives up after `patience`.
 ///
 /// # Errors
 /// What `socket(2)` and `connect(2)` report; [`io::ErrorKind::TimedOut`].
@@ -41,7 +41,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn who_accepts_nobody_is_not_waited_for_for_ever() {
+    fn a_server_that_accepts_no_connection_times_out() {
         let path = std::env::temp_dir().join(format!("tidegate-unix-{}", std::process::id()));
         let listener = UnixListener::bind(&path).expect("a socket");
         assert!(connect(&path, Duration::ZERO).is_ok());

@@ -1,4 +1,5 @@
-//! Streams with a deadline: a peer that sends or takes a byte now and then holds no one for ever.
+//! Streams with a deadline: a peer that sends or takes a byte now and then blocks its other end no longer
+//! than that.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

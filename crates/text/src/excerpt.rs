@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_underlined_stands_under_its_escapes() {
+    fn underlines_are_below_escapes() {
         assert_eq!(excerpt("tc a\x1bb word", 5, 9), ("tc a\\x1bb word".to_string(), 8, 12));
         assert_eq!(excerpt("a\tword", 2, 6), ("a word".to_string(), 2, 6));
         assert_eq!(excerpt("ab", 2, 3), ("ab".to_string(), 2, 3));

@@ -238,7 +238,8 @@ fn qdisc(trial: &Trial<'_>, run: &Run, of: &QdiscDump, parent: String, nodes: &m
         subtree(trial, run, class, of.handle.to_string(), nodes, MAX_DEPTH);
     }
     if tops.is_empty() && nodes.len() < MOST_NODES {
-        // Kinds with one class that has no counters of its own, as tbf: what hangs there hangs on the qdisc.
+        // Kinds with one class that has no counters of its own, as tbf: a child of the class is attached to
+        // the qdisc.
         let inside =
             |q: &&QdiscDump| q.dev == of.dev && q.parent != Handle::ROOT && q.parent.major() == major;
         for inner in

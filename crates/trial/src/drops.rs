@@ -1,4 +1,4 @@
-//! Where packets are lost with the policy: in its classes, at its filters, in the buffers of modem and
+//! Where packets are dropped with the policy: in its classes, at its filters, in the buffers of modem and
 //! provider.
 
 use crate::home::Run;
@@ -76,7 +76,7 @@ fn title(dump: &FilterDump, act: &Act) -> String {
     }
 }
 
-/// Where the packets of a run were lost, if that is worth a word: what someone waits for was not answered.
+/// Where the packets of a run were dropped, if that is worth a sentence: requests stayed without a reply.
 pub(crate) fn sentence(run: &Measured) -> Option<String> {
     let lossy = run.probes.iter().any(|probe| probe.figures(run.window).loss() > NOTICED_LOSS);
     let mut places: Vec<(u64, String)> = Vec::new();

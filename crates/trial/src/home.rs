@@ -186,7 +186,7 @@ pub(crate) fn build(
     (Home::new(machine, spec, START), governed)
 }
 
-/// Behind translation no one outside can open a connection to the LAN: the downloader opens it.
+/// Behind translation a host outside cannot open a connection to the LAN: the downloader opens it.
 fn fetched(traffic: HomeTraffic) -> HomeTraffic {
     match traffic {
         HomeTraffic::Bulk(bulk) if !bulk.up && bulk.parties.local != Local::Gateway => {

@@ -29,7 +29,7 @@ const PRIVATE: [Net; 4] = [
 ];
 /// The computers that a load may have: as many as a workload may name, and those of the trial's own.
 const MOST: usize = 16;
-/// A network with fewer bits than this names no one.
+/// A network with fewer bits than this identifies no host.
 const LEAST_BITS: u32 = 8;
 
 /// The addresses of a trial's computers, where the policy names other than the usual ones.

@@ -2,8 +2,8 @@
 //! A policy tried on a simulated home link, on an idle link and under several loads, without the policy and
 //! with it.
 //!
-//! The link is behind a modem with a big dumb buffer. People's traffic goes on beside every load, and classes
-//! that none of it reaches get a conversation made from the policy's own rules.
+//! The link is behind a modem with a big dumb buffer. People's traffic continues beside every load, and
+//! classes that none of it reaches get a conversation made from the policy's own rules.
 //!
 //! ```text
 //! TrialPolicy (machine, devices) ─┬─ reach: which class each conversation takes

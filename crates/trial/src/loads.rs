@@ -1,4 +1,4 @@
-//! What goes on on the link: the loads by their names, and what people do beside them.
+//! The traffic of the link: the loads by their names, and what people do beside them.
 
 use crate::policy::TrialPolicy;
 use crate::settings::{TrialLoad, TrialProbe, TrialSettings};

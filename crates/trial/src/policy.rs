@@ -188,7 +188,7 @@ impl TrialPolicy {
         self.uses.get_or_init(|| Uses::of(&self.reading()))
     }
 
-    /// The policy for those who ask what it means: without the files, which they need not name.
+    /// The policy for checks and explanations: without the files, which they need not name.
     pub(crate) fn reading(&self) -> Reading {
         let spec = |name: &String| (name.clone(), TrialPolicy::device_spec(name));
         Reading::new(Given {
@@ -321,7 +321,7 @@ impl TrialPolicy {
 /// What the device to the modem is called where the policy names only the one towards the LAN.
 const UNNAMED_WAN: &str = "wan0";
 
-/// Does a policy hang a qdisc on the root of a device?
+/// Whether a policy attaches a qdisc to the root of a device.
 fn has_root_qdisc(ops: &[Op], name: &str) -> bool {
     ops.iter().any(|op| match op {
         Op::Qdisc(q) => q.verb != Verb::Delete && q.parent == Handle::ROOT && q.dev == name,
@@ -352,8 +352,8 @@ fn refuse_dead_redirects(machine: &Machine) -> Result<(), PolicyError> {
     }
 }
 
-/// The device on whose root the script hangs a qdisc, those that give back (ifb) not counted; where there is
-/// none, the one whose arriving packets it governs.
+/// The device to whose root the script attaches a qdisc, ifbs not counted; where there is none, the one whose
+/// arriving packets it governs.
 fn wan_of(ops: &[Op], gives_back: impl Fn(&str) -> bool) -> Result<String, PolicyError> {
     let at = |hook: &dyn Fn(Handle) -> bool| {
         let hung = ops.iter().filter_map(|op| match op {

@@ -208,7 +208,7 @@ fn reason(
     }
 }
 
-/// Does a filter hang on a class of HTB or HFSC that has no classes below it?
+/// Whether a filter is attached to a class of HTB or HFSC that has no classes below it.
 fn is_leaf_list(dump: &FilterDump, classes: &[ClassDump]) -> bool {
     let on = classes.iter().find(|class| class.dev == dump.dev && class.classid == dump.parent);
     on.is_some_and(|class| class.classid.minor() != 0 && is_leaf(class, classes))
@@ -239,8 +239,8 @@ fn unmet_mark(policy: &TrialPolicy, dump: &FilterDump) -> Option<String> {
     }
 }
 
-/// The class that a filter leads to, among those of the qdisc it hangs on or below. What filters of arriving
-/// packets name is no class of the device's root, though it may be called the same.
+/// The class that a filter leads to, among those of its qdisc or below. What filters of arriving packets name
+/// is no class of the device's root, though it may be called the same.
 pub(crate) fn classid(dump: &FilterDump) -> Option<Handle> {
     let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
     params.classid().filter(|class| class.major() == dump.parent.major())
@@ -643,7 +643,7 @@ tc class add dev eth0 parent 1: classid 1:30 htb rate 3mbit
     }
 
     #[test]
-    fn a_class_that_gets_nothing_is_told_why() {
+    fn a_class_without_packets_gets_the_reason() {
         let fw = "tc filter add dev eth0 parent 1: protocol ip prio 1 handle 3 fw flowid 1:20\n";
         let why = |rest: &str| {
             let (why, title) = without_class(rest, "eth0");

@@ -37,7 +37,7 @@ fn loads(trial: &TrialDocument) -> impl Iterator<Item = (&TrialRun, &TrialRun)> 
 fn plugged(trial: &TrialDocument) -> Vec<String> {
     let mut lines = Vec::new();
     for plug in trial.tree.iter().filter(|node| node.kind == "plug" && !node.is_class) {
-        // What hangs on a class is measured as that class.
+        // A qdisc in a class is measured as that class.
         let measured = if plug.parent.is_empty() { &plug.id } else { &plug.parent };
         let id = match plug.device == trial.device {
             true => measured.clone(),
@@ -190,7 +190,7 @@ fn remainder(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
     sentences
 }
 
-/// The standing queue of a buffer that no one governs, in ns of its link, if it is worth a word.
+/// The persistent queue of a buffer outside the policy, in ns of its link, if it is worth a sentence.
 fn waits(run: &TrialRun, title: &str, bits: u64) -> Option<u64> {
     let buffer = run.buffers.iter().find(|buffer| buffer.title == title)?;
     let bytes = median_backlog(run, &buffer.backlog)?;
@@ -419,7 +419,7 @@ fn most(own: &[&TreeNode]) -> Option<(String, u64)> {
     }
     let mut tops = own.iter().filter(|node| node.is_class && node.parent == root.id && root.kind == "htb");
     let only = tops.next().filter(|_| tops.next().is_none())?;
-    // It has no one to borrow from.
+    // It cannot borrow.
     let rates = only.rate_bits.into_iter().chain(only.ceil_bits);
     Some((format!("class {}", only.id), rates.min()?))
 }
@@ -617,7 +617,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_idle_run_a_slow_ping_is_not_said_to_be_undisturbed() {
+    fn without_an_idle_run_a_slow_ping_is_not_called_undisturbed() {
         let text_of = |before, after| {
             sentences(&trial(
                 vec![run("up", false, before, 9), run("up", true, after, 9)],
@@ -657,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn what_transfers_pay_says_when_they_are_alone() {
+    fn the_cost_of_transfers_is_given_when_they_are_alone() {
         let runs = |hardest: u64| {
             let mut runs = vec![run("up", false, Some(100), 9), run("up", true, Some(40), 8)];
             for policy in [false, true] {
@@ -677,7 +677,7 @@ mod tests {
 
     /// tbf whose `mtu` holds no full frame: the ping is quick because no upload gets through.
     #[test]
-    fn transfers_that_the_policy_stops_are_the_first_thing_said() {
+    fn stopped_transfers_are_reported_first() {
         let lines_of = |rate| {
             sentences(&trial(
                 vec![run("up", false, Some(1528), 9), run("up", true, Some(31), rate)],
@@ -695,7 +695,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_run_says_what_undisturbed_is() {
+    fn an_idle_run_defines_undisturbed() {
         let runs = |ms| {
             vec![
                 run("empty", false, Some(500), 0),
@@ -709,7 +709,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_was_asked_nothing_is_said_of_it() {
+    fn without_probes_there_is_no_sentence() {
         let silent =
             |policy| with(run("up", policy, Some(30), 9), |run| run.window = (200 * STEP, 300 * STEP));
         let lines = sentences(&trial(vec![silent(false), silent(true)], 9_000_000, "fq_codel"));
@@ -744,7 +744,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plug_is_named_where_it_holds_everything() {
+    fn a_plug_is_named_where_it_blocks_everything() {
         let text_of = |sent: u64, waiting: u32| {
             let shaped = with(run("up", true, None, 0), |run| {
                 run.classes.push(ClassSeries { sent: vec![sent; 100], ..class(waiting) });
@@ -835,10 +835,10 @@ mod tests {
             led.ends_with("because a filter or rule selects htb itself and none of its classes."),
             "{led}"
         );
-        // The topmost class has no one to borrow from.
+        // The topmost class cannot borrow.
         let high = at_the_modem(9_000_000, |_| (), |trial| trial.tree[1].ceil_bits = Some(12_000_000));
         assert!(high.ends_with("the cause is not known."), "{high}");
-        // What the classes are promised is no reason where no more leaves than the class above them may send.
+        // Guaranteed rates are no reason where no more leaves than the class above them may send.
         let near = |run: &mut TrialRun| run.classes[0].sent = vec![123_000; 100];
         let text = at_the_modem(9_800_000, near, another);
         assert!(text.ends_with("Give it a lower rate."), "{text}");
@@ -854,7 +854,7 @@ mod tests {
     }
 
     #[test]
-    fn the_providers_queue_is_told_with_a_remedy_only_where_the_policy_stands_on_one_device() {
+    fn the_providers_queue_has_a_remedy_only_with_one_device() {
         let text_of = |device: &str| {
             let late =
                 with(run("down", true, Some(300), 9), |run| run.buffers[1].backlog = vec![1_250_000; 100]);

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_change_stands_in_a_copy_of_its_function() {
+    fn each_change_is_in_a_copy_of_its_function() {
         let text = "/// { \"\nfn f(a: [u8; { 2 }]) -> u8 {\n    fn g() -> u8 { 3 }\n    1 + g()\n}\n";
         let place = |line, column| SourcePosition { line, column };
         let mutant = |number, function, from, to, replacement: &str| Mutant {

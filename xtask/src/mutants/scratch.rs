@@ -254,7 +254,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_error_drops_the_change_that_it_stands_in() {
+    fn an_error_drops_the_change_that_contains_it() {
         let arm = |lines, mutants: &[u32], is_original| Arm { lines, mutants: mutants.to_vec(), is_original };
         let arms = [(
             "a.rs".to_owned(),

@@ -316,7 +316,7 @@ mod tests {
     use crate::oracle_fuzz::generate;
 
     #[test]
-    fn shrinks_to_what_a_fake_judge_wants() {
+    fn shrinks_to_what_a_fake_test_wants() {
         let mut case = generate::case(11, 4, Some("tbf"));
         case.rows.push(Row {
             time: 70_000_000_000,
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn asks_no_more_than_allowed() {
+    fn runs_no_more_tests_than_allowed() {
         let case = generate::case(11, 5, None);
         let mut requested = 0;
         let same = shrink(&case, 40, &mut |_| {

@@ -112,7 +112,7 @@ fn metadata(
     })
 }
 
-/// Who is on the users' side of the slowest link, and who beyond it.
+/// The nodes on the users' side of the slowest link, and those beyond it.
 struct Sides<'e> {
     near: &'e str,
     far: &'e str,

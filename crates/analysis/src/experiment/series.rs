@@ -41,7 +41,7 @@ fn summary(pings: &Pings) -> String {
     }
 }
 
-/// The median answer, and how many were lost.
+/// The median round-trip time, and the number of losses.
 pub fn answers(shown: &[RunView<'_>], id: &str) -> Data {
     let views: Vec<&RunView<'_>> = shown.iter().filter(|one| probe(one, id).is_some()).collect();
     let cells =

@@ -19,7 +19,7 @@ const ORIGIN: &str = "files of flent's (.flent.gz) are read in version 4";
 const POLICY: &str = "measured";
 /// Bytes of the longest file, unpacked: some fifty times an ordinary one. Gzip makes a thousand bytes of one.
 const MAX_UNPACKED: u64 = 64 << 20;
-/// The most answers that are taken for lost between two that came, and of a whole series.
+/// The most losses that are assumed between two replies, and in a whole series.
 const MOST_LOST: u64 = 100_000;
 const MOST_LOST_OF_ALL: u64 = 1_000_000;
 

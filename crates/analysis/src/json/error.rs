@@ -13,8 +13,8 @@ pub struct DocumentError {
     pub place: String,
     /// What is wrong there.
     pub what: String,
-    /// What the document should be, and who writes such: ``a trial is written by `tidegate try SCRIPT --json`
-    /// ``.
+    /// What the document should be, and the command that writes such: ``a trial is written by `tidegate try
+    /// SCRIPT --json` ``.
     pub origin: &'static str,
 }
 

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_serde_says_is_said_as_people_say_it() {
+    fn serde_errors_are_in_plain_words() {
         let good =
             r#"{"pair": [1, null], "text": "a", "real": 1, "truth": true, "list": [-1], "maybe": null}"#;
         let read = |inner: &str| {

@@ -216,7 +216,7 @@ impl Machine<'_> {
         match self.values.get_mut(into) {
             Some(Value::List(list)) if matches!(command, b'a' | b'e') => list.extend(items),
             Some(Value::Map(map)) if matches!(command, b's' | b'u') => map.extend(pairs(&items)),
-            // An object of someone's class may be filled, too.
+            // An object of a foreign class may be filled, too.
             Some(Value::Other) => {}
             _ => return Err("this container can hold nothing".to_owned()),
         }

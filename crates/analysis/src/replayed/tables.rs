@@ -12,7 +12,7 @@ pub fn comes_in(replayed: &Replayed) -> bool {
     replayed.policies.iter().any(|one| one.inward.packets > 0)
 }
 
-/// Does anything on its way in wait, or get lost or marked?
+/// Whether any incoming packet is queued, dropped or marked.
 pub fn inward_matters(replayed: &Replayed) -> bool {
     let matters = |fates: &OutcomeCounts| {
         fates.sent < fates.packets || fates.marked > 0 || fates.waited.is_some_and(|summary| summary.max > 0)
@@ -52,7 +52,7 @@ fn times(first: &OutcomeCounts, other: &OutcomeCounts) -> String {
     }
 }
 
-/// Those lost, and their share.
+/// Dropped packets, and their share.
 fn lost(fates: &OutcomeCounts) -> String {
     match fates.lost() {
         0 => "–".to_owned(),
@@ -127,7 +127,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// What was lost, and why, policy by policy.
+/// Dropped packets, and why, policy by policy.
 pub fn losses(replayed: &Replayed) -> Data {
     let mut rows = Vec::new();
     for one in &replayed.policies {

@@ -96,8 +96,8 @@ pub fn main_probe<'t>(pair: &Pair<'t>) -> Option<&'t str> {
     ids.iter().find(|id| **id == "ping").or(ids.first()).copied()
 }
 
-/// The load that hurts most without the policy: where the main probe's 95th percentile is longest, or it is
-/// lost altogether.
+/// The load that hurts most without the policy: where the main probe's 95th percentile is longest, or all its
+/// requests are lost.
 pub fn hardest<'t>(pairs: &[Pair<'t>]) -> Option<Pair<'t>> {
     let pain = |pair: &Pair<'_>| {
         let pair_of_probe = main_probe(pair).map(|id| pair.probe(id));

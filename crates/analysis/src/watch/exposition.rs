@@ -77,11 +77,11 @@ pub struct Policy {
     pub backend: String,
     /// Is it at work: its device is there, and its daemon answers?
     pub up: bool,
-    /// Is anything wrong with it that someone should look at?
+    /// Whether it needs attention.
     pub trouble: bool,
     /// Is anything not as it was applied?
     pub drift: bool,
-    /// Seconds until it is undone unless someone confirms it; `None`: it stays.
+    /// Seconds until it is undone unless it is confirmed; `None`: it stays.
     pub revert_s: Option<f64>,
     /// How often its daemon was restarted since the machine was started; `None`: no daemon reports it.
     pub restarts: Option<u64>,

@@ -13,7 +13,7 @@ const FLOWS: [&str; 6] = ["fq_codel", "sfq", "fq_pie", "cake", "choke", "hhf"];
 pub struct DeviceInterval {
     /// The device's name.
     pub device: String,
-    /// Whose disciplines these are: `user` or `kernel`.
+    /// `user` or `kernel`: where the qdiscs run.
     pub backend: String,
     /// How packets come to those in user space.
     pub door: Option<String>,
@@ -27,7 +27,7 @@ pub struct DeviceInterval {
     pub shaped_bps: Option<f64>,
     /// How late the engine was at most since it began, in ns; `None`: there is none.
     pub late_ns: Option<u64>,
-    /// Its qdiscs and classes, each before what hangs on it.
+    /// Its qdiscs and classes, each before those below it.
     pub rows: Vec<QueueRow>,
 }
 
@@ -63,7 +63,7 @@ pub struct Figures {
     pub p99_ns: Option<u64>,
     /// How long the packet has waited that waits longest, in ns; `None`: none waits, or it is not known.
     pub oldest_ns: Option<u64>,
-    /// Packets lost per second.
+    /// Packets dropped per second.
     pub drops: f64,
     /// Packets marked per second, where they are counted.
     pub marks: Option<f64>,
@@ -120,7 +120,7 @@ fn numbers(handle: &str) -> (u32, u32) {
     (hex(parts.next()), hex(parts.next()))
 }
 
-/// What a counter went on by; one that was set back began again.
+/// How much a counter grew; one that was reset begins again.
 fn grown(now: u64, before: u64) -> u64 {
     if now >= before { now - before } else { now }
 }
@@ -142,7 +142,7 @@ struct Node {
     children: Vec<Node>,
 }
 
-/// What counters went on by.
+/// How much counters grew.
 #[derive(Clone, Debug, Default)]
 struct Sums {
     bytes: u64,
@@ -160,7 +160,7 @@ impl Tree<'_> {
     fn rows(&self) -> Vec<QueueRow> {
         let mut rows = Vec::new();
         let of = [self.now.link_bps, shaped(self.now)].into_iter().flatten().reduce(f64::min);
-        // What hangs on the device: its root first, then ingress.
+        // The qdiscs of the device: its root first, then ingress.
         let (roots, hooks) = self.now.qdiscs.iter().partition::<Vec<_>, _>(|qdisc| qdisc.parent.is_none());
         let hooks = hooks
             .into_iter()

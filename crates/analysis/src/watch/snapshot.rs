@@ -15,7 +15,7 @@ pub struct Snapshot {
     pub at_ns: u64,
     /// What to add to that for ns since 1970; 0 where that is unknown.
     pub epoch_ns: u64,
-    /// Whose disciplines these are: `user` or `kernel`.
+    /// `user` or `kernel`: where the qdiscs run.
     pub backend: String,
     /// How packets come to those in user space.
     pub door: Option<String>,
@@ -36,7 +36,7 @@ pub struct DeviceSnapshot {
     pub qdiscs: Vec<QdiscSnapshot>,
     /// All its classes, in the order of tc's listing.
     pub classes: Vec<ClassSnapshot>,
-    /// What was seen of packets that left, by class; nothing, where no one looks.
+    /// What was recorded of packets that left, by class; empty without an observer.
     pub seen: Vec<Seen>,
 }
 
@@ -47,7 +47,7 @@ pub struct Counts {
     pub bytes: u64,
     /// Packets sent.
     pub packets: u64,
-    /// Packets lost.
+    /// Packets dropped.
     pub drops: u64,
     /// Times that something had to wait for its turn.
     pub overlimits: u64,
@@ -66,7 +66,7 @@ pub struct QdiscSnapshot {
     pub kind: String,
     /// Its handle: `1:`.
     pub handle: String,
-    /// The class it hangs on; `None`: the device itself.
+    /// The class it is attached to; `None`: the device itself.
     pub parent: Option<String>,
     /// What it counts.
     pub counts: Counts,
@@ -88,7 +88,7 @@ pub struct Tin {
     /// Packets sent.
     #[serde(rename = "sent_packets")]
     pub packets: u64,
-    /// Packets lost, acknowledgements that were left out not among them.
+    /// Packets dropped, without dropped acknowledgements.
     pub drops: u64,
     /// Packets marked.
     #[serde(rename = "ecn_mark")]
@@ -127,12 +127,12 @@ pub struct ClassSnapshot {
 /// What was seen of the packets of a class.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 pub struct Seen {
-    /// The class, or `root` for what hangs on the device.
+    /// The class, or `root` for the device's root.
     pub class: String,
     /// Packets that left with a mark they had not when they came.
     #[serde(default)]
     pub marked: u64,
-    /// Packets lost.
+    /// Packets dropped.
     #[serde(default)]
     pub lost: u64,
     /// How long packets waited: pairs of the longest time that counts for a bucket, in ns, and how many there

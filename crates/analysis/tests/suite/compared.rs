@@ -75,7 +75,7 @@ fn slower_than_chance_explains() {
 }
 
 #[test]
-fn what_is_not_alike_is_said() {
+fn differences_in_kind_are_reported() {
     let sides = sides(|other| {
         other.title = "Another line".into();
         other.policies.retain(|policy| policy.name != "tbf");

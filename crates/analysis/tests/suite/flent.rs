@@ -42,7 +42,7 @@ fn what_flent_reads_is_read_back() {
 }
 
 #[test]
-fn flent_files_have_what_flent_asks_for() {
+fn flent_files_have_what_flent_needs() {
     let files = flent_files(&experiment()).expect("files");
     assert_eq!(files.len(), 27, "one per run");
     let of = |name: &str| unpacked(&files.iter().find(|(known, _)| known == name).expect(name).1);

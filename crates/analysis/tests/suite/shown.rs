@@ -76,7 +76,7 @@ fn changes_are_shown_with_their_sign_and_what_is_known_of_them() {
 /// Of five values beside five others that all lie above, 2 of 252 ways are as far apart; of three beside
 /// three, 2 of 20, which is more than 1 in 20 whatever they are.
 #[test]
-fn the_legend_says_what_can_be_known() {
+fn the_legend_states_what_is_known() {
     let legend =
         |before: &[u64], after: &[u64]| Comparing::new(&sides([repeats(before), repeats(after)])).legend();
     let (low, high) = ([10, 11, 12, 13, 14], [20, 21, 22, 23, 24]);
@@ -138,7 +138,7 @@ fn cases_and_names_that_only_some_results_have() {
 /// The repeat in the middle represents a case; of an even number the lower one; lost requests count as the
 /// longest.
 #[test]
-fn one_repeat_stands_for_a_case() {
+fn one_repeat_represents_a_case() {
     let typical = |all: &[Option<u64>]| {
         let of = experiment((0..).zip(all).map(|(n, ms)| run("p", "l", n, *ms)).collect());
         let shown: Vec<RunView<'_>> = Under::all(&of)[0].typical();

@@ -123,7 +123,7 @@ fn rounds_that_lack_something() {
 
 /// Where one-way delays are known, they are given with the round trip, and not as probes of their own.
 #[test]
-fn ways_stand_with_what_is_asked() {
+fn one_way_figures_are_with_their_probe() {
     let mut of = experiment(&[[(100, 9), (20, 9)], [(100, 9), (20, 9)]]);
     for run in &mut of.runs {
         let took = run.probes[0].answers[0].1.map(|took| took / 4);

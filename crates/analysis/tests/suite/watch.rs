@@ -18,7 +18,7 @@ fn counters_that_were_set_back_count_from_nothing() {
 }
 
 #[test]
-fn a_line_of_json_says_the_same() {
+fn a_line_of_json_has_the_same_figures() {
     let [before, now] =
         [(10, 100, 1000), (12, 200, 1100)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
     let line = line(&device_intervals(&before, &now)[0]);

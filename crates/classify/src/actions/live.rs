@@ -143,7 +143,7 @@ impl Live {
             }
             Act::Simple(simple) => simple.control,
             Act::Sample(sample) => {
-                // Drawn for each packet, though no one listens.
+                // Drawn for each packet, even without a listener.
                 random.below(sample.rate.unwrap_or(1));
                 sample.control
             }
@@ -262,7 +262,7 @@ fn check_police(police: &Police) -> Result<(), TcError> {
         return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
     }
     if police.average.is_some() {
-        // No one measures: a filter's rate estimator is not modelled.
+        // There is no measurement: a filter's rate estimator is not modelled.
         return Err(TcError::bare(Errno::Inval));
     }
     match (police.rate.is_some(), police.packets > 0, police.packets_burst > 0) {

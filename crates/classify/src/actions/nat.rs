@@ -12,7 +12,7 @@ const ABOUT_ANOTHER: [u8; 5] = [3, 4, 5, 11, 12];
 /// Bytes of ICMP's header before that packet.
 const ICMP_HEADER: usize = 8;
 
-/// Translates a packet, whatever network header it has: no one looks.
+/// Translates a packet, whatever network header it has: that is not checked.
 pub(super) fn carry_out(nat: &Nat, pool: &mut Pool, pkt: &Pkt) -> Control {
     // What is dropped is not touched before.
     if nat.control == Control::Drop {

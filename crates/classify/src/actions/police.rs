@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn profiles_are_shared_by_those_told_the_same() {
+    fn equal_parameters_share_a_profile() {
         let mut all = Policers::default();
         let numbers: Vec<u32> = [1, 2, 1, 1].map(|mbit| all.add(&told(mbit), Time(0))).into();
         assert_eq!((all.empty.len(), all.profiles.len()), (4, 2));
@@ -264,7 +264,7 @@ mod tests {
 
     /// Linux's arithmetic, with what is in the bucket and when that was so.
     #[test]
-    fn one_number_says_what_linux_notes_in_two() {
+    fn one_number_replaces_two_of_linux() {
         let params = told(1);
         let profile = Profile::new(&params);
         let mut all = Policers::default();

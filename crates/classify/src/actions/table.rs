@@ -13,7 +13,7 @@ use tidegate_policy::dump::ActionDump;
 use tidegate_policy::spec::action_kind;
 use tidegate_policy::{Act, Action, ActionId, ActionsOp, Control, Errno, Only, TcError, Verb};
 
-/// The actions of a machine, with those who have them.
+/// The actions of a machine, with the filters that have them.
 #[derive(Debug, Default)]
 pub struct Actions {
     slots: Vec<Option<Live>>,
@@ -21,7 +21,7 @@ pub struct Actions {
     policers: Policers,
     /// Their places, by kind and number.
     known: BTreeMap<(&'static str, u32), u32>,
-    /// Filters may have gone since the count of who has what was made, the last of them at this time.
+    /// Filters may have gone since references were last counted, the last of them at this time.
     stale: Option<Time>,
     /// Copies on their way to other devices.
     pub(crate) mirrored: Vec<Mirrored>,
@@ -78,7 +78,7 @@ impl Actions {
         }
     }
 
-    /// Someone requests connections.
+    /// Connection tracking is needed.
     pub(crate) fn need_connections(&mut self) {
         self.uses_conntrack = true;
     }

@@ -121,7 +121,7 @@ fn known(value: &MetaValue, context: &mut ClassifyContext<'_>) -> Option<u64> {
     let found = match value.what {
         MetaId::Number(number) => return Some(u64::from(number)),
         MetaId::Random => context.random.word() as u32,
-        // Nothing loads the machine; packets lie in one piece; who sent them is not known by a socket.
+        // The machine has no load; packets are in one piece; the sender's socket is not known.
         MetaId::Loadavg(_) | MetaId::DataLen | MetaId::MacLen | MetaId::PktType | MetaId::TcIndex => 0,
         MetaId::Socket("sk_bind_if") => 0,
         MetaId::Socket(_) | MetaId::RtClassid | MetaId::RtIif | MetaId::Dev => return None,

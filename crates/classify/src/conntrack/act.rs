@@ -123,7 +123,7 @@ impl Conntrack {
     /// Remembers a connection that has only begun: it is forgotten after its time if no packet of it is kept
     /// by then.
     fn note_begun(&mut self, now: Time, begun: Option<u32>) {
-        /// Anyone who carries it is through by then.
+        /// A packet with this mark has long left by then.
         const LONGEST: Nanos = Nanos::secs(600);
         while let Some((at, since)) = self.begun.front().copied().filter(|(_, since)| *since + LONGEST <= now)
         {
@@ -195,7 +195,7 @@ mod tests {
         assert!(table.entries.iter().all(|entry| entry.labels == 0x0f));
     }
     #[test]
-    fn marks_are_looked_up_in_the_zone_that_is_asked_for() {
+    fn marks_are_looked_up_in_the_given_zone() {
         let (mut table, mut pool) = (Conntrack::default(), Pool::new(4));
         let now = Time(1_000_000_000);
         seen(&mut table, &mut pool, now.0, Some(3), false);

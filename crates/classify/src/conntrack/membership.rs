@@ -42,7 +42,7 @@ pub fn begin_hooks(meta: &mut Meta) {
     }
 }
 
-/// A packet that no one shall look up: it has no connection, and is untracked to those who ask.
+/// Switches tracking off for a packet: it has no connection, and is untracked to all conditions.
 pub fn untrack(meta: &mut Meta) {
     meta.connection = pack(State::Untracked, None);
 }

@@ -28,8 +28,8 @@ impl Conntrack {
 
     /// Settles it: as `wanted`, or left as it is. False: no port is free, the packet is dropped.
     ///
-    /// A source that no one wanted translated gets another port all the same if another connection looks just
-    /// so already. A port within what is wanted stays if it is free; otherwise the search for a free one
+    /// A source that no rule translates gets another port all the same if another connection has the same
+    /// tuple already. A port within the wanted range stays if it is free; otherwise the search for a free one
     /// begins at a place that depends on the connection, and goes round. (Linux begins anywhere.) Sources
     /// keep to their kind: below 512, below 1024, above.
     pub fn settle(&mut self, meta: &Meta, end: NatSide, wanted: Option<&Translation>) -> bool {

@@ -30,7 +30,7 @@ pub struct Conntrack {
     pub(super) free: Vec<u32>,
     pub(super) index: BTreeMap<Tuple, u32>,
     pub(super) requested: ConntrackUse,
-    /// Connections that an action began, with that time: anyone who carries such a packet may drop it unseen.
+    /// Connections that an action began, with that time: their first packet may be dropped unseen.
     pub(super) begun: VecDeque<(u32, Time)>,
     /// When the packet came in that is on its way through the hooks.
     pub(super) now: Time,
@@ -127,7 +127,7 @@ impl Conntrack {
             return;
         }
         for tuple in tuples {
-            // Anyone who had this place has been abandoned: its time was over.
+            // The entry that had this place has expired.
             if let Some(before) = self.index.get(&tuple).copied().filter(|before| *before != at) {
                 self.forget(before);
             }

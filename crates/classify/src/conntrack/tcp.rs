@@ -62,7 +62,7 @@ pub(super) fn step(entry: &Entry, reply: bool, outer: &Outer) -> Step {
         }
         (Tcp::SynSent, ACK, true) => Step::Ignore,
         (Tcp::SynSent, RST, _) if answered => Step::Go(Tcp::Refused(!reply)),
-        // It acknowledges what no one has sent.
+        // It acknowledges data that were not sent.
         (Tcp::SynSent, RST, false) if flags & ACK != 0 && outer.tcp_ack != Some(0) => Step::Invalid,
         (Tcp::SynSent, RST, _) => Step::Go(Tcp::Closed(!reply)),
         (Tcp::SynSent, _, _) => Step::Invalid,
@@ -73,14 +73,14 @@ pub(super) fn step(entry: &Entry, reply: bool, outer: &Outer) -> Step {
         (Tcp::TimeWait, SYN, _) => Step::Reopen,
         (_, SYN, true) => Step::Invalid,
         (Tcp::Ended | Tcp::Closed(true) | Tcp::Refused(true), SYN, false) => Step::Reopen,
-        // Anyone who opened it and did not reset it may continue, unless he acknowledges just what the reset
-        // did.
+        // The side that opened it and did not reset it may continue, unless it acknowledges just what the
+        // reset did.
         (Tcp::Refused(false), ACK | FIN | RST, false) if outer.tcp_ack != Some(entry.reset_ack) => {
             Step::Go(Tcp::Closed(kind == RST))
         }
         (Tcp::Refused(_), RST, _) => Step::Go(Tcp::Refused(!reply)),
         (Tcp::Refused(_), k, false) if k != SYN => Step::Invalid,
-        // The other side continues talking: so may anyone who opened it.
+        // The other side continues sending: so may the side that opened it.
         (Tcp::Refused(_), k, true) if k == SYN | ACK => Step::Slip(Tcp::Refused(false)),
         (Tcp::Refused(_), _, true) => Step::Go(Tcp::Closed(false)),
         (_, SYN, false) => Step::Ignore,

@@ -58,7 +58,7 @@ pub(super) fn check(op: &NfOp) -> Result<(), TcError> {
             };
             op.table == "nat" && (!is_built_in || open.contains(&chain))
         }
-        // Before routing the priority would be lost.
+        // Before routing the priority would be overwritten.
         Some(NetfilterTarget::Classify(_)) => {
             !is_built_in || ["FORWARD", "OUTPUT", "POSTROUTING"].contains(&chain)
         }

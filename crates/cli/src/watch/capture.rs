@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_is_told_in_words() {
+    fn a_packet_is_described_in_words() {
         let document = json!({"came_ns": 1_000_000, "left_ns": 3_500_000, "class": "1:10", "qdisc": "10:", "fate": "marked", "len": 1514,
             "front": "0200zz"});
         let packet = Packet::read(&document, 1_700_000_000_000_000_000).expect("a packet");

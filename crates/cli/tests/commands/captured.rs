@@ -72,7 +72,7 @@ const HOME: [u8; 4] = [192, 168, 1, 2];
 const AWAY: [u8; 4] = [198, 51, 100, 7];
 
 #[test]
-fn a_line_holds_each_packet_up_by_those_before_it() {
+fn a_line_delays_each_packet_by_those_before_it() {
     let place = Place::new("captured-line");
     // Ten packets at once, each 1,000 bytes with its Ethernet header: a millisecond on a line of 8 Mbit/s.
     let packet = ipv4(17, (HOME, AWAY), (1, 2), 0, 986);
@@ -92,7 +92,7 @@ fn a_line_holds_each_packet_up_by_those_before_it() {
 }
 
 #[test]
-fn classes_are_told_apart_by_where_the_engine_put_packets() {
+fn classes_are_distinguished_by_the_engines_choice() {
     if skip() {
         return;
     }
@@ -332,7 +332,7 @@ fn damaged_files_give_what_came_before_and_name_the_place() {
 }
 
 #[test]
-fn the_same_command_prints_the_same_octets() {
+fn the_same_command_prints_the_same_bytes() {
     if skip() {
         return;
     }

@@ -367,7 +367,7 @@ fn comments_silence_a_finding_on_their_line_or_the_next() {
 }
 
 #[test]
-fn a_mended_copy_has_the_mistake_no_more() {
+fn a_fixed_copy_has_no_such_finding() {
     let place = Place::new("check-fix");
     let bad = place.file("bad.batch", two("rate 700kbit ceil 350kbit prio 2", ""));
     let good = place.0.join("good.batch");
@@ -420,7 +420,7 @@ fn programs_read_json_and_sarif() {
 }
 
 #[test]
-fn files_that_are_none_are_told_what_they_look_like() {
+fn unknown_files_are_reported_with_their_likely_format() {
     let place = Place::new("check-none");
     let cases: [(&str, &[u8], &str); 5] = [
         ("rules.txt", b"Chain OUTPUT (policy ACCEPT)\n", "iptables-save"),
@@ -456,7 +456,7 @@ fn rules_without_end_come_to_an_end() {
 }
 
 #[test]
-fn rules_of_a_file_stand_in_their_lines() {
+fn rules_of_a_file_are_at_their_lines() {
     let place = Place::new("check-lines");
     let saved = place.file(
         "rules.save",
@@ -537,7 +537,7 @@ filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 17 0xff f
 
 /// A class that is alone at its priority makes no one wait, however much it sends in its turn.
 #[test]
-fn a_large_quantum_is_told_where_it_makes_others_wait() {
+fn a_large_quantum_is_reported_where_it_delays_others() {
     let policy = |prio: u8, ceil: &str| {
         format!(
             "qdisc add dev eth0 root handle 1: htb default 20
@@ -661,7 +661,7 @@ fn what_is_not_built_is_no_mistake_of_the_policy() {
 }
 
 #[test]
-fn what_follows_from_one_refusal_is_told_with_it() {
+fn consequences_of_a_refusal_are_reported_with_it() {
     if skip() {
         return;
     }
@@ -722,7 +722,7 @@ tc class add dev eth0 parent 1: classid 1:20 htb rate 5mbit
 }
 
 #[test]
-fn a_unit_said_twice_is_one_mistake() {
+fn a_unit_given_twice_is_one_error() {
     let class = |id: u8, rate: &str| {
         format!("class add dev eth0 parent 1: classid 1:{id} htb rate {rate} ceil {rate}\n")
     };

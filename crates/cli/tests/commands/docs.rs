@@ -47,7 +47,7 @@ fn papers_say_what_commands_print() {
 }
 
 #[test]
-fn gaps_stand_for_any_lines() {
+fn gaps_match_any_lines() {
     let lines = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let rows = [
         ("a b", "a b", true),

@@ -201,7 +201,7 @@ fn copied() -> Place {
 }
 
 #[test]
-fn what_is_said_of_the_gallery() {
+fn the_output_for_the_gallery() {
     if skip() {
         return;
     }

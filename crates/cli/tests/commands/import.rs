@@ -115,7 +115,7 @@ fn json_listings_in_several_files_make_one_machine() {
 }
 
 #[test]
-fn what_a_listing_leaves_out_is_told() {
+fn omissions_of_a_listing_are_reported() {
     let place = Place::new("import-bad");
     let cases = [
         (

@@ -160,7 +160,7 @@ fn wrappers_and_repetition_say_nothing() {
 /// The protocol of filters, and the kind of classful qdisc, matter to filters and to shares; that a default
 /// class is missing and how long a queue is has nothing to do with them.
 #[test]
-fn rules_of_classes_hold_whatever_classifies() {
+fn rules_about_classes_apply_to_any_classifier() {
     let of = |all: &[FoundLine], rules: &[&str]| -> Vec<(String, String)> {
         let about = all.iter().filter(|(rule, ..)| rules.iter().any(|name| rule.ends_with(name)));
         about.map(|(rule, text, _)| (rule.clone(), text.clone())).collect()

@@ -59,7 +59,7 @@ fn presets_are_carried_out_and_again() {
 
 /// The messages about errors in files.
 #[test]
-fn mistakes_are_named_where_they_stand() {
+fn errors_are_reported_at_their_place() {
     let place = Place::new("mistakes");
     let begin = "device = \"eth0\"\nup = \"10mbit\"\n";
     let table = [
@@ -142,7 +142,7 @@ fn mistakes_are_named_where_they_stand() {
 
 /// Each error of a file is reported, not the first only; the form is that of a compiler.
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_errors_are_reported_at_once() {
     let place = Place::new("mistakes-all");
     place.file("f.toml", "devise = \"eth0\"\nup = 38\n");
     let (_, _, output) = tidegate(&place.0, &["policy", "show", "f.toml"]);

@@ -170,7 +170,7 @@ fn take_in(dir: &Path, measured: &mut BTreeMap<Key, Figure>) {
 }
 
 #[test]
-fn predictions_are_held_against_measurements() {
+fn predictions_are_compared_with_measurements() {
     let bless = std::env::var_os("TIDEGATE_BLESS").is_some();
     let mut measured = read_measured();
     if let Some(dir) = std::env::var_os("TIDEGATE_LAB") {

@@ -590,7 +590,7 @@ const DOUBTS: &[(&str, &str)] = &[
 /// Scripts of today find out by trying: whether the kernel has cake, what tc is, how large frames are,
 /// whether a redirect is installed.
 #[test]
-fn a_script_that_asks_what_the_machine_can_do_gets_answers() {
+fn a_script_that_probes_the_machine_gets_answers() {
     if skip() {
         return;
     }
@@ -607,7 +607,7 @@ fn a_script_that_asks_what_the_machine_can_do_gets_answers() {
 /// A command that is refused because something is missing gets that reason, where the script does not give
 /// it.
 #[test]
-fn deleting_nothing_is_told_apart_from_failing() {
+fn deleting_nothing_is_distinguished_from_failing() {
     if skip() {
         return;
     }
@@ -623,7 +623,7 @@ fn deleting_nothing_is_told_apart_from_failing() {
 }
 
 #[test]
-fn what_cannot_work_is_carried_out_and_said() {
+fn what_cannot_work_is_carried_out_with_a_caveat() {
     if skip() {
         return;
     }
@@ -659,7 +659,7 @@ fn tc_monitor_waits_and_shows_nothing() {
 /// Every command reports a script without traffic control, and only `run`, whose code is the script's, calls
 /// that a success.
 #[test]
-fn a_policy_without_traffic_control_is_told_so_by_every_command() {
+fn every_command_reports_a_policy_without_traffic_control() {
     if skip() {
         return;
     }
@@ -719,7 +719,7 @@ fn links_are_made_by_any_name() {
 }
 
 #[test]
-fn a_missing_device_name_is_told_as_tc_tells_it() {
+fn a_missing_device_name_is_reported_as_tc_does() {
     if skip() {
         return;
     }
@@ -738,7 +738,7 @@ fn a_missing_device_name_is_told_as_tc_tells_it() {
 
 /// What was cut may have called tc later, and a device file has no siblings that someone would miss.
 #[test]
-fn nothing_is_said_of_what_was_not_seen() {
+fn unobserved_effects_are_not_reported() {
     if skip() {
         return;
     }
@@ -757,7 +757,7 @@ fn nothing_is_said_of_what_was_not_seen() {
 /// Background processes are ended with the script, and every command reports it; those that end with their
 /// script are not reported.
 #[test]
-fn what_still_runs_at_the_end_is_told_of() {
+fn background_processes_are_reported() {
     if skip() {
         return;
     }
@@ -810,7 +810,7 @@ fn what_still_runs_at_the_end_is_told_of() {
 }
 
 #[test]
-fn a_script_that_stops_or_kills_itself_is_told_so() {
+fn a_script_that_stops_or_kills_itself_is_reported() {
     if skip() {
         return;
     }

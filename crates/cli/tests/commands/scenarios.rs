@@ -98,7 +98,7 @@ fn verdict(comparison: &Comparison) -> &'static str {
 }
 
 #[test]
-fn scenarios_hold_and_the_guide_is_true() {
+fn scenarios_pass_and_the_guide_is_true() {
     if skip() {
         return;
     }

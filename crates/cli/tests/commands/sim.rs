@@ -115,7 +115,7 @@ within = [0, 0]
 }
 
 #[test]
-fn what_happens_at_its_time_is_told() {
+fn timed_events_are_reported() {
     let place = Place::new("sim-timeline");
     let timeline = "[policies.none]\n[loads.up]\ntraffic = [{ tcp = 'a -> server' }]\n\
         [[at]]\ntime = '4s'\nrun = ['tc qdisc add dev eth1 root tbf rate 1mbit burst 5k latency 20ms', 'tc \
@@ -174,7 +174,7 @@ fn policies_in_files_are_taken_in() {
 }
 
 #[test]
-fn what_cannot_be_is_told_before_anything_runs() {
+fn impossible_scenarios_are_refused_before_anything_runs() {
     let place = Place::new("sim-wrong");
     let rows = [
         (
@@ -200,7 +200,7 @@ fn what_cannot_be_is_told_before_anything_runs() {
 }
 
 #[test]
-fn a_figure_that_must_hold_and_does_not_is_a_failure() {
+fn a_required_figure_out_of_bounds_is_a_failure() {
     let place = Place::new("sim-failed");
     let expect =
         |gate: bool| format!("{LINE}[[expect]]\nfigure = 'ping.mean'\nbelow = '1ms'\ngate = {gate}\n");

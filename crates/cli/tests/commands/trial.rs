@@ -81,7 +81,7 @@ fn the_modem_example_tells_kettlewells_story() {
 
 /// The web server's class is held to its 300 kbit/s of frames: 1448 bytes of payload in each 1514.
 #[test]
-fn the_web_limit_example_holds_the_server_to_its_rate() {
+fn the_web_limit_example_limits_the_server() {
     if skip() {
         return;
     }
@@ -335,7 +335,7 @@ fn the_machine_shows_its_counters_after_a_load() {
 }
 
 #[test]
-fn wrong_scripts_are_told_where_why_and_what_to_do() {
+fn wrong_scripts_get_place_reason_and_remedy() {
     if skip() {
         return;
     }
@@ -400,7 +400,7 @@ fn wrong_scripts_are_told_where_why_and_what_to_do() {
 /// tcset's output: IPv6 goes past the limit of 1 Mbit/s, and nothing that `try` sends to show it is counted
 /// as the uploads'.
 #[test]
-fn what_is_sent_for_a_class_is_not_said_of_the_uploads() {
+fn extra_traffic_for_a_class_is_not_reported_as_uploads() {
     if skip() {
         return;
     }

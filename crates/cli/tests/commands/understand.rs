@@ -175,7 +175,7 @@ filter add dev eth0 parent 1: protocol ip prio 4 matchall flowid 1:4
 
 /// The filters that lead to a class are given in words; a mark that no packet keeps leads nowhere.
 #[test]
-fn what_leads_to_a_class_is_told_in_words() {
+fn filters_of_a_class_are_described_in_words() {
     let place = Place::new("understand-leads");
     if skip() {
         return;
@@ -278,7 +278,7 @@ true
 
 /// A mark that a connection restores leads other packets to a class than its rule matches.
 #[test]
-fn a_mark_of_a_connection_is_not_told_as_what_its_rule_asks() {
+fn a_restored_mark_is_not_described_by_its_rules_conditions() {
     let place = Place::new("understand-connection");
     if skip() {
         return;

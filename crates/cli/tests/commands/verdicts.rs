@@ -97,7 +97,7 @@ fn follows(trial: &TrialDocument, what: &str) {
 }
 
 #[test]
-fn what_try_says_follows_from_its_document() {
+fn sentences_of_try_follow_from_its_document() {
     if skip() {
         return;
     }

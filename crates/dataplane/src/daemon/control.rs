@@ -1,4 +1,5 @@
-//! The control socket: one JSON object a line, in each direction, and what no one may take from others.
+//! The control socket: one JSON object a line, in each direction, and limits that protect each client from
+//! the others.
 //!
 //! Everybody may ask for the daemon's status, so every client is taken for an attacker: connections are
 //! reserved for root and the daemon's owner, the others share a few with a quota for each user, a request has
@@ -28,7 +29,7 @@ const MOST_VALUES: usize = 2_000_000;
 const IDLE: Duration = Duration::from_secs(600);
 /// How long a connection of another user may be idle, or take to send a request.
 const IDLE_OF_STRANGERS: Duration = Duration::from_secs(10);
-/// Anyone who takes nothing for so long is let go.
+/// A client that reads nothing for so long is disconnected.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait when no connection can be accepted (no descriptors are left, for example).
 const AGAIN: Duration = Duration::from_millis(50);
@@ -54,7 +55,7 @@ pub fn is_trusted(who: Peer) -> bool {
     who.uid == 0 || who.uid == process::effective_uid()
 }
 
-/// Answers everyone who connects and finds a place, each in a thread of his own, until the process ends.
+/// Serves each connection that finds a place, in a thread of its own, until the process ends.
 ///
 /// # Errors
 /// No thread can be had.
@@ -77,12 +78,12 @@ pub fn serve(listener: UnixListener, answers: Arc<dyn RequestHandler>) -> io::Re
 struct ControlServer {
     answers: Arc<dyn RequestHandler>,
     guests: ClientQuota,
-    /// Held by anyone who takes in a large request.
+    /// Held by the thread that reads a large request.
     large: Mutex<()>,
 }
 
 impl ControlServer {
-    /// Someone has connected.
+    /// A client has connected.
     fn receive(self: Arc<ControlServer>, stream: UnixStream) {
         let Ok(who) = service::peer(&stream) else { return };
         let place = match ClientQuota::place(&self.guests, who.uid, is_trusted(who)) {
@@ -99,7 +100,7 @@ impl ControlServer {
             }
         };
         let talk = move || {
-            // Anyone who goes in the middle of an answer wanted no more of it.
+            // A client that disconnects in the middle of a reply wanted no more of it.
             let _ = self.talk(&stream, who, &place);
             drop(place);
         };
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_is_answered_and_what_is_none_is_told_why() {
+    fn each_line_is_answered_and_invalid_ones_with_the_reason() {
         let answers = exchange(us(), b"{\"ask\":1}\nnot json\n[2]\n{\"cut");
         assert_eq!(answers[0], json!({"asked": {"ask": 1}, "by": std::process::id()}));
         assert!(
@@ -225,12 +226,12 @@ mod tests {
     }
 
     #[test]
-    fn who_says_nothing_is_told_nothing() {
+    fn a_silent_client_gets_nothing() {
         assert!(exchange(us(), b"").is_empty());
     }
 
     #[test]
-    fn a_stranger_says_little_at_once_and_the_owner_a_lot() {
+    fn a_stranger_sends_short_requests_and_the_owner_long_ones() {
         let long = |length: usize| format!("\"{}\"\n", "x".repeat(length - 3)).into_bytes();
         for length in [100, LONGEST_OF_STRANGERS as usize] {
             assert!(exchange(stranger(), &long(length))[0]["asked"].is_string(), "{length}");

@@ -38,7 +38,7 @@ const NEWS: u64 = 0;
 const COMMAND: u64 = 1;
 const PACKET_IO: u64 = 2;
 
-/// What someone has the daemon's thread do.
+/// Work for the daemon's thread.
 type DaemonCommand = Box<dyn FnOnce(&mut DaemonContext<'_>) + Send>;
 
 /// The daemon is gone.
@@ -117,7 +117,7 @@ pub struct DaemonState {
 }
 
 impl DaemonContext<'_> {
-    /// Has someone work with the machine now; see [`Engine::visit`].
+    /// Runs work on the machine now; see [`Engine::visit`].
     ///
     /// # Errors
     /// The backend is broken.

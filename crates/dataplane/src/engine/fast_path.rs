@@ -1,5 +1,5 @@
-//! What must never be starved: without it the link, or the administrator's access to it, is lost, and no
-//! policy can be fixed any more.
+//! What must never be starved: without it the link, or the administrator's access to it, breaks, and the
+//! policy cannot be fixed any more.
 //!
 //! Neighbours are resolved (ARP, RFC 826; neighbour and router discovery, RFC 4861), addresses are assigned
 //! (DHCP, RFC 2131 and 8415), a port is opened (802.1X), a PPPoE session is kept alive (RFC 2516), and the
@@ -41,7 +41,7 @@ enum Kind {
     Session,
 }
 
-/// Who may pass by, and how many have recently.
+/// The kinds of packets that may bypass, and how many have recently.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FastPath {
     session: Option<Session>,
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_the_link_passes_by_and_nothing_else() {
+    fn link_control_bypasses_the_queues_and_nothing_else() {
         let mut express = FastPath::default();
         express.keep(Some(Session {
             here: "10.0.0.1:22".parse().expect("an address"),

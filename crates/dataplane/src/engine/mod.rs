@@ -66,7 +66,7 @@ struct HeldPacket {
     dsfield: u8,
 }
 
-/// The model machine, with who it is to the backend.
+/// The model machine, with its devices' numbers at the backend.
 pub struct Engine {
     gateway: Gateway,
     pool: Pool,
@@ -78,7 +78,7 @@ pub struct Engine {
     incoming: Vec<(Pkt, usize)>,
     counts: EngineStats,
     watch: Option<Watch>,
-    /// The kernel's numbers of devices, for those who hear of them by number.
+    /// The kernel's numbers of devices.
     numbers: Vec<(u32, String)>,
     express: Option<FastPath>,
 }
@@ -127,8 +127,8 @@ impl Engine {
         self.devices = self.gateway.devices().collect();
     }
 
-    /// Continues to a time: carries out what was due, takes in what has come, lets go what may leave. True:
-    /// there may be more at once.
+    /// Continues to a time: runs what was due, takes in arrivals, sends what may leave. True: there may be
+    /// more at once.
     ///
     /// # Errors
     /// The backend is broken.
@@ -173,8 +173,7 @@ impl Engine {
         })
     }
 
-    /// Has someone work with the machine at a time: ask it, or change it. What becomes free to leave thereby
-    /// leaves.
+    /// Runs work on the machine at a time: a query or a change. Packets that may then leave are sent.
     ///
     /// # Errors
     /// The backend is broken.
@@ -269,8 +268,8 @@ impl Engine {
         self.pool.live()
     }
 
-    /// When the packet came that has waited longest, for each device that packets came to and each class
-    /// where any waits; nothing unless someone watches.
+    /// When the packet arrived that has waited longest, for each device and each class with a backlog;
+    /// nothing without an observer.
     pub fn oldest(&self) -> BTreeMap<(DeviceId, Handle), Time> {
         let mut oldest = BTreeMap::new();
         if self.watch.is_none() {

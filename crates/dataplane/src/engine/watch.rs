@@ -1,4 +1,4 @@
-//! How long packets waited, and where: noted while someone wants to know.
+//! How long packets waited, and where: recorded while there is an observer.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -18,7 +18,7 @@ pub enum PacketOutcome {
         /// So it was.
         marked: bool,
     },
-    /// The policy lost it.
+    /// The policy dropped it.
     Dropped,
 }
 
@@ -96,11 +96,11 @@ pub struct ClassSeen {
     pub sojourn: SojournHistogram,
     /// Packets that left with a new CE mark.
     pub marked: u64,
-    /// Packets lost.
+    /// Packets dropped.
     pub lost: u64,
 }
 
-/// A packet for anyone who captures a class.
+/// A packet for the captures of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captured {
     /// When it came, and when it left or was dropped.
@@ -119,7 +119,7 @@ pub struct Captured {
     pub front: Vec<u8>,
 }
 
-/// Someone who wants the packets of a class.
+/// A capture of a class's packets.
 #[derive(Debug)]
 struct Listener {
     device: DeviceId,
@@ -130,7 +130,7 @@ struct Listener {
     missed: u64,
 }
 
-/// Who watches, and what was seen since someone does.
+/// The observers, and what was recorded since there is one.
 #[derive(Debug, Default)]
 pub struct Watch {
     seen: BTreeMap<(DeviceId, Handle), ClassSeen>,
@@ -148,8 +148,8 @@ impl Watch {
         self.seen.iter().filter(move |((of, _), _)| *of == device).map(|((_, class), seen)| (*class, seen))
     }
 
-    /// Tells someone of each packet that a class has done with ([`Handle::NONE`]: any class of that device),
-    /// as fast as he takes them: what he is too slow for he does not get. He is forgotten when he is gone.
+    /// Sends each packet that a class has finished with ([`Handle::NONE`]: any class of that device) to a
+    /// receiver, as fast as it reads: a slow one misses packets. A receiver that is gone is forgotten.
     pub fn capture(&mut self, device: DeviceId, class: Handle, to: SyncSender<Captured>) {
         self.listeners.push(Listener { device, class, to, missed: 0 });
     }

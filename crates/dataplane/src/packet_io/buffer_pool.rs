@@ -43,7 +43,7 @@ pub(super) struct Slot {
     start: usize,
     /// Bytes of the frame.
     len: usize,
-    /// Someone has its ticket.
+    /// Its ticket was given out.
     held: bool,
     /// The how-manieth it is of all that were held.
     number: u64,
@@ -125,7 +125,7 @@ impl Slot {
 pub(super) struct BufferPool {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Large pieces no one uses.
+    /// Large buffers that are unused.
     spare: Vec<Vec<u8>>,
     /// Bytes of second pieces in use.
     bytes: usize,
@@ -175,7 +175,7 @@ impl BufferPool {
         self.free.last().copied()
     }
 
-    /// Someone is given the ticket of what was read last.
+    /// Gives out the ticket of what was read last.
     pub(super) fn hold(&mut self, ticket: u32) {
         let next = self.free.pop();
         debug_assert_eq!(next, Some(ticket), "what is held was read last");
@@ -184,7 +184,7 @@ impl BufferPool {
         (slot.held, slot.number) = (true, self.number);
     }
 
-    /// Another packet of the same bytes, held; `None`: no one holds that one, or no space is left.
+    /// Another packet of the same bytes, held; `None`: that ticket is invalid, or no space is left.
     pub(super) fn copy(&mut self, of: u32) -> Option<u32> {
         let original = self.slots.get(of as usize).filter(|slot| slot.held)?;
         let copy = original.clone();
@@ -200,10 +200,10 @@ impl BufferPool {
         self.empty(ticket);
     }
 
-    /// The ticket is no one's any more, its packet is still there.
+    /// Invalidates the ticket; its packet is still there.
     ///
     /// # Errors
-    /// No one had it.
+    /// The ticket was invalid.
     pub(super) fn take_back(&mut self, ticket: u32) -> io::Result<&mut Slot> {
         match self.slots.get_mut(ticket as usize) {
             Some(slot) if slot.held => {
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_has_the_octets_and_a_life_of_its_own() {
+    fn a_copy_has_the_bytes_and_a_life_of_its_own() {
         let mut slots = BufferPool::default();
         let ticket = put(&mut slots, SMALL).expect("room");
         let copy = slots.copy(ticket).expect("room");
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_front_longer_than_the_packet_is_said() {
+    fn a_front_longer_than_the_packet_is_reported() {
         let mut slots = BufferPool::default();
         let ticket = put(&mut slots, 20).expect("room");
         let long = [0xee; 21];

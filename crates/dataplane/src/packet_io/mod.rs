@@ -122,7 +122,7 @@ pub trait PacketIo {
     /// backend's again at once.
     ///
     /// # Errors
-    /// As for `receive`, or `InvalidInput`: no one holds that ticket.
+    /// As for `receive`, or `InvalidInput`: the ticket is invalid.
     fn pass(&mut self, ticket: u32, leaving: &Leaving<'_>) -> io::Result<Passed>;
 
     /// Drops a packet.

@@ -1,9 +1,9 @@
 //! The backend between two network namespaces: a TUN device in each, and nothing else joins them.
 //!
 //! What one side sends by its device leaves here by the other's, whole super-packets too. Nothing of either
-//! side is captured or changed, and anyone who may make a device in both namespaces may open it: in user
-//! namespaces of one's own that is everyone. When its owner dies, so do the devices: the two sides are apart
-//! until someone opens the backend again.
+//! side is captured or changed, and whoever may make a device in both namespaces may open it: in user
+//! namespaces of one's own that is every user. When its owner dies, so do the devices: the two sides are
+//! apart until the backend is opened again.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -46,8 +46,8 @@ pub struct TunIo {
 }
 
 impl TunIo {
-    /// Opens the backend: a device on either side, up, without addresses and routes: these are anyone who
-    /// opens it to give.
+    /// Opens the backend: a device on either side, up, without addresses and routes: those are the caller's
+    /// to add.
     ///
     /// # Errors
     /// Which device could not be made, and why.

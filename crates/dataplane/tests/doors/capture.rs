@@ -111,7 +111,7 @@ fn qdiscs_of_traffic_control() -> usize {
 }
 
 #[test]
-fn what_is_held_passes_when_the_door_is_closed() {
+fn held_packets_pass_when_the_backend_is_closed() {
     let Some(wire) = Wire::lay() else { return };
     hosts::is_answered_after(&wire, || CaptureIo::open(&both()), |came| came.frame.get(34) == Some(&8));
 }
@@ -148,7 +148,7 @@ fn what_is_lost_does_not_arrive() {
 }
 
 #[test]
-fn super_packets_come_cut_when_asked_for() {
+fn super_packets_are_split_on_request() {
     let Some(wire) = Wire::lay() else { return };
     let (tell, receiver) = mpsc::channel();
     let open = || {
@@ -349,7 +349,7 @@ fn a_device_without_link_header() {
 }
 
 #[test]
-fn a_device_that_goes_is_said() {
+fn a_removed_device_is_reported() {
     let Some(wire) = Wire::lay() else { return };
     let keeper = wire.keep(|| CaptureIo::open(&both()), |_| FrameOutcome::Pass);
     assert_eq!(ping(&wire.remote, address(ADDRESSES[1]), NO_MORE, 56), Some(1));

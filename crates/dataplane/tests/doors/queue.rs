@@ -80,7 +80,7 @@ fn ip_passes_both_ways() {
 }
 
 #[test]
-fn super_packets_come_cut_when_asked_for() {
+fn super_packets_are_split_on_request() {
     let Some(wire) = lay() else { return };
     let (tell, receiver) = mpsc::channel();
     let open = || open().and_then(|mut packet_io| packet_io.split(true).map(|()| packet_io));
@@ -185,7 +185,7 @@ fn what_rules_mark_comes_marked() {
 
 /// As many as a large queue holds, and their verdicts in another order.
 #[test]
-fn ten_thousand_are_held_and_leave_backwards() {
+fn ten_thousand_wait_and_leave_in_reverse() {
     const MANY: usize = 10_000;
     let Some(wire) = lay() else { return };
     let mut stream = hosts::numbered(&wire.remote, &wire.near, address(ADDRESSES[1]), MANY as u64);
@@ -226,7 +226,7 @@ fn ten_thousand_are_held_and_leave_backwards() {
 }
 
 #[test]
-fn what_is_held_passes_when_the_door_is_closed() {
+fn held_packets_pass_when_the_backend_is_closed() {
     let Some(wire) = lay() else { return };
     hosts::is_answered_after(&wire, open, |came| came.frame.get(34) == Some(&8));
 }

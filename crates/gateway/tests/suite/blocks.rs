@@ -35,7 +35,7 @@ fn hooks_tell_their_block() {
 }
 
 #[test]
-fn a_filter_of_a_block_is_asked_by_all_its_devices() {
+fn a_filter_of_a_block_is_evaluated_for_all_its_devices() {
     let mut machine = machine();
     machine.run(
         "tc filter add block 22 pref 5 protocol ip matchall action drop

@@ -157,7 +157,7 @@ fn a_gateway_knows_how_far_its_kernel_looks() {
 
 /// Linux names chains oldest first, and 0 is the one that packets are shown first.
 #[test]
-fn chains_are_told_oldest_first() {
+fn chains_are_listed_oldest_first() {
     let mut machine = Machine::new(&["eth0"]);
     machine.run(
         "tc qdisc add dev eth0 root handle 1: prio

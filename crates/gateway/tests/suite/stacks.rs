@@ -229,7 +229,7 @@ fn a_tunnels_packets_pass_the_machines_own_chains() {
 
 /// For drivers that know of no headers: packets come as the other end of what is there would send them.
 #[test]
-fn arrivals_are_wrapped_for_what_stands_there() {
+fn arrivals_are_wrapped_for_the_device_there() {
     let length_of = |machine: &mut Machine, tunnels: bool, twice: bool| {
         let eth0 = machine.id("eth0");
         let pkt = machine.insert(udp(("10.9.0.3", 2), ("10.0.0.2", 1), 0), 14 + NETWORK);
@@ -273,7 +273,7 @@ fn arrivals_are_wrapped_for_what_stands_there() {
 
 /// What a modem takes off on the way to a machine on which no one speaks PPPoE.
 #[test]
-fn pppoe_that_nobody_speaks_is_taken_off() {
+fn pppoe_without_a_device_is_removed() {
     for (above, encap, wanted) in [
         (None, Encap::Bare, (14 + NETWORK, IPV4)),
         (Some("ppp0"), Encap::Pppoe, (14 + 8 + NETWORK, PPPOE)),
@@ -306,7 +306,7 @@ fn pppoe_that_nobody_speaks_is_taken_off() {
 
 /// What nothing is reported of has the way of its kind.
 #[test]
-fn devices_stand_on_others_by_their_kind() {
+fn devices_are_stacked_by_their_kind() {
     let unsaid = Encap::Tunnel(Tunnel::unsaid(TunnelMode::Ipip));
     for (upper, wanted) in
         [("ppp0", Encap::Pppoe), ("eth1", Encap::Bare), ("tunl0", unsaid), ("br0", Encap::Bare)]

@@ -523,7 +523,7 @@ pub(super) fn tree(
         lines.push(qdisc_line(reading, qdisc));
         let (steps, chosen) = within(reading, moment, qdisc, here, counted);
         lines.extend(steps);
-        // What hangs in a qdisc with one class may hang on the qdisc's own number.
+        // A qdisc in another one with one class may be attached to the other's own handle.
         let inside = |other: &&QdiscDump| {
             other.dev == moment.name && other.parent.qdisc() == qdisc.handle && !other.handle.is_none()
         };
@@ -725,7 +725,7 @@ fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> Expl
             let default = qdisc.handle.class(htb.default as u16);
             let why = match class_of(reading, &qdisc.dev, default) {
                 Some(_) if has_inner(reading, &qdisc.dev, default) => "has classes below it",
-                // It took the packet, and what hangs in it did not keep it.
+                // It took the packet, and the qdisc in it did not keep it.
                 Some(_) => return note(format!("{because}: the default class {default}")),
                 None => "is not there",
             };

@@ -83,7 +83,7 @@ pub struct End {
     pub bucket: Option<String>,
     /// What it may wait for there at worst, in sentences.
     pub waits: Vec<String>,
-    /// Why it was lost, if it was.
+    /// Why it was dropped, if it was.
     pub lost: Option<String>,
 }
 
@@ -224,7 +224,7 @@ impl<'r> Explainer<'r> {
         ids.into_iter().filter(|id| Some(*id) != but && governed(id)).collect()
     }
 
-    /// A device without a policy, for what the policy lets go on.
+    /// A device without a policy, for packets that pass the policy.
     fn elsewhere(&mut self, but: DeviceId) -> DeviceId {
         let gateway = self.prober.gateway();
         let plain =
@@ -489,7 +489,7 @@ impl<'r> Explainer<'r> {
         (format!("{}{path}, {queue}{bucket}", moment.name), queue)
     }
 
-    /// Why a packet was lost, in words.
+    /// Why a packet was dropped, in words.
     fn loss_text(&mut self, loss: Loss) -> String {
         let at = if loss.at.is_none() { String::new() } else { format!(" (by {})", loss.at) };
         if loss.why == DropReason::TooLong {

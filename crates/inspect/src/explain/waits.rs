@@ -25,7 +25,7 @@ const PLAIN_WEIGHT: u32 = 1;
 struct Served {
     /// While everyone else sends.
     assured: Option<f64>,
-    /// While no one else does.
+    /// While no other class sends.
     most: Option<f64>,
     /// Bands that go first as long as they have anything to send.
     after: Option<Bands>,
@@ -149,7 +149,7 @@ fn least_netem(reading: &Reading, moment: &Moment) -> Option<u64> {
     limits.min()
 }
 
-/// How many packets netem holds, those in the qdisc that hangs in it included.
+/// How many packets netem queues, those in its child included.
 fn in_all(handle: Handle, netem: &NetemParams) -> String {
     format!("netem {handle} takes no more than {} packets, those that wait below it included", netem.limit)
 }
@@ -377,7 +377,7 @@ fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
 /// No path that leaves a building is shorter, in µs.
 const SHORT_RTT_US: u32 = 1000;
 
-/// netem's delay, and the queue that its own rate or one above it makes of it; or the one that hangs in it.
+/// netem's delay, and the queue of its own rate or one above it; or its child's queue.
 fn of_netem(
     reading: &Reading,
     moment: &Moment,
@@ -516,7 +516,7 @@ fn short(ms: f64) -> String {
     }
 }
 
-/// As [`target_sentence`], for a queue that leaves at least one frame waiting: where that alone takes longer
+/// As `target_sentence`, for a queue that leaves at least one frame waiting: where that alone takes longer
 /// than the target, that.
 fn target_sentence_at(ms: f64, frame: Frame, served: Served) -> String {
     let rate = served.assured().or(served.most());
@@ -666,7 +666,7 @@ fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
     }
 }
 
-/// What HFSC gives a leaf: its real time, which no upper limit holds back, and what its weight brings it
+/// HFSC's service of a leaf: its real-time rate, which no upper limit restricts, and its share by weight
 /// beside that.
 fn of_curves(reading: &Reading, class: &ClassDump, curves: &HfscClassParams, above: Served) -> Served {
     let bits = |bytes: u64| bytes as f64 * 8.0;

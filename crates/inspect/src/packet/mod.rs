@@ -74,7 +74,7 @@ pub struct Packet {
 }
 
 impl Default for Packet {
-    /// A TCP segment between no one and no one.
+    /// A TCP segment without addresses.
     fn default() -> Packet {
         Packet {
             ethertype: ethertype::IPV4,

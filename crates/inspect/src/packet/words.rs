@@ -37,9 +37,9 @@ fn wrong<T>(word: &str, reason: impl Into<String>, remedy: impl Into<String>) ->
     Err(PacketError { word: word.to_owned(), reason: reason.into(), remedy: remedy.into() })
 }
 
-/// How a packet is written, for those who wrote something else.
+/// The form of a packet, for error messages.
 const FORM: &str = "a packet is written as `tcp 192.168.1.7:51820 > 1.1.1.1:443 dscp CS1 len 120`";
-/// The options, for those who wrote another.
+/// The options, for error messages.
 const OPTIONS: &str = "there are len, dscp, tos, ecn, mark, connmark, priority, in, out, ihl, state, reply, \
 bytes, byte, TCP's flags (syn, ack, fin, rst, psh, urg, ece, cwr, flags N) and for ICMP echo, echo-reply, \
 type N/M";

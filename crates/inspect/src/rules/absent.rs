@@ -1,4 +1,4 @@
-//! R24: devices that are there only when someone makes them, and that nothing in these files makes.
+//! R24: devices that exist only when a command makes them, and that nothing in these files makes.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reading::{Reading, Step};

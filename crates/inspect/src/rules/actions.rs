@@ -44,8 +44,8 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
     Ok(found)
 }
 
-/// Policers behind which only what is too fast goes on (`conform-exceed pipe`): the word before the slash is
-/// about what exceeds.
+/// Policers behind which only the excess continues (`conform-exceed pipe`): the word before the slash is
+/// about packets that exceed.
 pub(super) fn only_excess(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let reading = context.reading;
     let mut found = Vec::new();

@@ -54,7 +54,7 @@ const LEAVING: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// Devices whose filters hold back what arrives or leaves over IPv4 alone.
+/// Devices whose filters limit arriving or leaving packets of IPv4 alone.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let mut lists: BTreeMap<(&str, bool), Vec<&FilterDump>> = BTreeMap::new();

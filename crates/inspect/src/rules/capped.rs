@@ -19,7 +19,7 @@ const VERY_FAR: u64 = 100;
 /// Trees are less deep than this.
 const DEEPEST: usize = 64;
 
-/// A finding for each root whose default is held back so.
+/// A finding for each root whose default class is limited so.
 pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let reading = context.reading;
     let roots = reading.qdiscs.iter().filter(|qdisc| qdisc.parent == Handle::ROOT && !qdisc.handle.is_none());

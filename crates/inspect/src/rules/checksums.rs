@@ -1,4 +1,4 @@
-//! R21: pedit rewrites bytes that a checksum covers, and no one computes it again.
+//! R21: pedit rewrites bytes that a checksum covers, and no action computes it again.
 
 use super::making::finding;
 use crate::finding::{Finding, Fix, Level, Rule};

@@ -6,7 +6,7 @@ use crate::sets::bdd::TooLarge;
 use tidegate_policy::dump::{FilterEntry, QdiscDump};
 use tidegate_policy::{ClassLayout, FilterParams, FlowKeySet, FlowMode, FlowParams, QdiscParams};
 
-/// Buckets beyond which no one's home has so many hosts that it matters.
+/// Buckets beyond which no home has so many hosts that it matters.
 const MANY: u32 = 1024;
 /// The keys of a flow filter that distinguish hosts and nothing else: `src`, `dst`, `nfct-src`, `nfct-dst`.
 const HOST_KEYS: u32 = 1 | 1 << 1 | 1 << 9 | 1 << 10;

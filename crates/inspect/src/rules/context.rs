@@ -24,7 +24,7 @@ pub(super) struct RuleContext<'a> {
     pub(super) reading: &'a Reading,
     pub(super) reached: Reached,
     pub(super) prober: Prober,
-    /// Nothing hangs on connections, so that a packet alone decides where it goes.
+    /// Nothing depends on connections, so that a packet alone decides where it goes.
     pub(super) plain: bool,
     /// The one device that is checked; `None`: all.
     pub(super) only: Option<String>,
@@ -100,7 +100,7 @@ impl<'a> RuleContext<'a> {
             let Some(candidate) = self.reached.pick(self.reading, &left)? else { return Ok(None) };
             let way = self.send(&candidate);
             let agreed = is_so(&way);
-            // One that was lost before shows nothing.
+            // A packet dropped before shows nothing.
             self.confirmed(agreed || way.dropped.is_some(), &candidate, wanted);
             if agreed {
                 return Ok(Some((candidate, way)));
@@ -158,7 +158,7 @@ impl<'a> RuleContext<'a> {
 
     /// Where a line does several things, which of them: the conditions of the command.
     pub(super) fn which(&self, step: &Step) -> String {
-        // No one wrote the commands of a short policy.
+        // A short policy has no commands.
         if self.is_alone(step) || self.reading.is_compiled() {
             return String::new();
         }

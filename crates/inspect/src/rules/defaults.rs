@@ -78,7 +78,7 @@ fn arp_of(context: &mut RuleContext<'_>, parts: &Parts) -> Result<Parts, TooLarg
     Ok(arp)
 }
 
-/// HTB's direct queue: packets that none of its classes holds back.
+/// HTB's direct queue: packets that none of its classes limits.
 fn past_all(
     context: &mut RuleContext<'_>,
     place: &Place,
@@ -234,7 +234,7 @@ fn without_class(
     let Some((qdisc, step)) = qdisc_of(context, place) else { return Ok(None) };
     let (ip, other) = by_kind(context, parts)?;
     let arp = arp_of(context, &other)?;
-    // Without ARP no one on an Ethernet is found: that is worse than a protocol that is not carried.
+    // Without ARP no host on an Ethernet is found: that is worse than a protocol that is not carried.
     let (shown, level, whose) = match (arp.is_empty(), ip.is_empty()) {
         (false, _) => (&arp, Level::Error, "ARP and what else"),
         (true, false) => (&ip, Level::Warning, "what"),

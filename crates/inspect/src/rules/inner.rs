@@ -13,7 +13,7 @@ use tidegate_policy::dump::{FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::NetfilterTarget;
 use tidegate_policy::{Act, Kind};
 
-/// Rules that give packets a class with classes below it, where no filter hangs on that leads on.
+/// Rules that give packets a class with classes below it, where no filter there leads further.
 pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let known: Vec<(RuleKey, RuleSeen)> =
         context.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();

@@ -15,18 +15,18 @@ use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, Match};
 use tidegate_policy::{ClassParams, FilterParams, Kind};
 
-/// Someone who marks what he sends.
+/// A program that marks its packets.
 struct Sender {
-    /// Who, and since when.
+    /// Its name, and since when.
     name: &'static str,
     /// A packet of his.
     packet: &'static str,
-    /// People wait for it; else it is in no one's hurry.
+    /// People wait for it; else it is not urgent.
     hurried: bool,
 }
 
-/// Who marks how: OpenSSH's release notes 7.8 and 10.1; RFC 8837 (WebRTC), RFC 8325 and RFC 4594 (classes of
-/// service), RFC 8622 (LE), Zoom's guide to DSCP marking.
+/// Today's markings: OpenSSH's release notes 7.8 and 10.1; RFC 8837 (WebRTC), RFC 8325 and RFC 4594 (classes
+/// of service), RFC 8622 (LE), Zoom's guide to DSCP marking.
 const SENDERS: [Sender; 8] = [
     Sender {
         name: "OpenSSH's keystrokes (AF21, 7.8 to 10.0)",
@@ -70,7 +70,7 @@ const SENDERS: [Sender; 8] = [
     },
 ];
 
-/// One sender who lands where he should not.
+/// A sender whose packets are in the wrong class.
 struct Misplaced {
     sender: &'static Sender,
     packet: Packet,

@@ -41,7 +41,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
     Ok(found)
 }
 
-/// A leaf of a kind that lets filters hang there.
+/// A leaf of a kind that may have filters.
 fn is_leaf(context: &RuleContext<'_>, (device, class): &Place) -> bool {
     let leaf = context.reached.walked.classes.get(device).and_then(|classes| classes.get(class));
     let kind = context.reading.classes.iter().find(|dump| dump.dev == *device && dump.classid == *class);
@@ -130,7 +130,7 @@ fn on_unreached(
     }
     Ok(Some(Finding {
         rule: Rule::Unreachable,
-        // What hangs in a class that is not used yet does no harm.
+        // Filters in a class that is not used yet do no harm.
         level: if inner && shown.is_some() { Level::Warning } else { Level::Note },
         place: super::making::at_word(step, "parent"),
         what: format!(
@@ -176,7 +176,7 @@ fn right_place(context: &RuleContext<'_>, place: &Place, filters: &[usize], belo
     }
 }
 
-/// All of them hang on the qdisc below the class instead.
+/// All of them are attached to the qdisc below the class instead.
 fn moved(context: &RuleContext<'_>, filters: &[usize], below: Handle) -> Fix {
     let steps = filters.iter().filter_map(|at| context.step_of_filter(*at));
     let fixes = steps.filter_map(|step| edit(step, "parent", &below.to_string(), ""));

@@ -24,7 +24,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         let QdiscParams::Netem(netem) = &qdisc.params else { continue };
         let Some(step) = reading.maker_of_qdisc(qdisc).and_then(|op| reading.step_of(op)) else { continue };
         found.extend(beyond(reading, &mut bench, qdisc, (netem, step)));
-        // Where a queue hangs in it, packets go on into that when their delay is over.
+        // Where a netem has a child, packets continue into that when their delay is over.
         if let Some(inner) = inside(reading, qdisc) {
             found.extend(bucket(reading, &mut bench, qdisc, (netem, inner)));
             continue;
@@ -38,7 +38,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     found
 }
 
-/// Packets sent one by one, to see how many are not held back at all.
+/// Packets sent one by one, to see how many are not delayed at all.
 const ALONE: usize = 100;
 
 /// A delay that varies by more than itself: what is drawn below 0 leaves at once.
@@ -77,7 +77,7 @@ fn beyond(
     ))
 }
 
-/// The qdisc that hangs in another.
+/// The qdisc attached to another.
 fn inside<'r>(reading: &'r Reading, qdisc: &QdiscDump) -> Option<&'r QdiscDump> {
     let hangs = |inner: &&QdiscDump| {
         inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle && !inner.handle.is_none()
@@ -85,8 +85,7 @@ fn inside<'r>(reading: &'r Reading, qdisc: &QdiscDump) -> Option<&'r QdiscDump> 
     reading.qdiscs.iter().find(hangs).filter(|_| !qdisc.handle.is_none())
 }
 
-/// A bucket that hangs in a netem at the root, and has a queue of its own: what its delay is over for waits
-/// there.
+/// A bucket in a netem at the root, with a queue of its own: packets wait there after their delay.
 fn bucket(
     reading: &Reading,
     bench: &mut Bench<'_>,
@@ -100,7 +99,7 @@ fn bucket(
     }
     let step = reading.maker_of_qdisc(inner).and_then(|op| reading.step_of(op))?;
     let frame = reading.frame(&qdisc.dev);
-    // No more than fit: what comes out of netem at once and does not is lost.
+    // No more than fit: packets that come out of netem at once beyond that are dropped.
     let packets =
         usize::try_from(tbf.limit / frame.max(1)).unwrap_or(0).min(FRAMES).min(netem.limit as usize);
     let filled = bench.fill(&qdisc.dev, Handle::NONE, &[], frame, packets)?;

@@ -46,7 +46,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     reading.filters.iter().flat_map(of_filter).collect()
 }
 
-/// A policer that is named by its number and that no one gave a rate: Linux makes one of that number that
+/// A policer that is named by its index and that no command gave a rate: Linux makes one of that index that
 /// lets all pass.
 fn unmade(reading: &Reading, dump: &FilterDump, action: &Action) -> Option<Finding> {
     let Act::Police(police) = &action.act else { return None };

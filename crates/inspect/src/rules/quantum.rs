@@ -163,7 +163,8 @@ fn of_htb(
         _ if quantum > LARGE => {
             let others = turns.iter().copied().filter(|other| *other != class.classid).take(MOST_OTHERS);
             let others: Vec<Handle> = others.collect();
-            // What holds up no one needs no other: by quanta classes share what they borrow, too.
+            // A quantum that delays no other class need not change: by quanta classes share what they borrow,
+            // too.
             let [is, with_one_frame] =
                 measured.stretches(reading, htb, &others).filter(|both| delays_others(*both))?;
             format!(

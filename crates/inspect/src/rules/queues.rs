@@ -102,7 +102,7 @@ fn burst(
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     step.after(keyword)?;
     let reached = bench.rate(&class.dev, class.classid, frame)?;
-    // What a class above holds back, or what no one lends, is not the burst's fault.
+    // A limit of a class above, or a missing lender, is not the burst's fault.
     let wanted = match class.parent {
         Handle::ROOT => params.ceil.rate.min(params.rate.rate),
         _ => params.ceil.rate.min(super::capped::above(reading, &class.dev, class.classid)),
@@ -192,14 +192,14 @@ pub(super) fn led_to(reading: &Reading, qdisc: &QdiscDump) -> Option<Handle> {
 /// A leaf with its rates.
 struct Length<'r> {
     dev: &'r str,
-    /// The class it hangs on; [`Handle::NONE`]: TBF's own queue.
+    /// The class of the queue; [`Handle::NONE`]: TBF's own queue.
     class: Handle,
-    /// Where a queue in its place would hang.
+    /// The parent of a queue in its place.
     parent: Handle,
     kind: Kind,
     /// The limit that was given, with its keyword; `None`: none.
     limit: Option<[&'r Word; 2]>,
-    /// The kernel numbered the qdisc that a queue in its place would hang on.
+    /// The kernel chose the handle of a queue's parent in its place.
     unnamed: bool,
     step: &'r Step,
     /// The rate while the others are busy, where a parameter gives it.
@@ -236,7 +236,8 @@ impl Length<'_> {
 fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
     let mut lengths = Vec::new();
     let mut leaves: Vec<Leaf<'_>> = reading.leaves().collect();
-    // Not as they are listed, which is by a hash: what is measured must not hang on what classes are called.
+    // Not in the order of the listing, which is by a hash: measurements must not depend on the names of
+    // classes.
     leaves.sort_by_key(|leaf| (&leaf.class.dev, leaf.class.classid));
     for Leaf { class, rate, ceil } in &leaves {
         let child = reading.child(class);
@@ -275,7 +276,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             others: others.map(|other| other.classid).take(64).collect(),
             curves: match &class.params {
                 ClassParams::Hfsc(curves) => format!("{curves:?} {}", class.parent),
-                // Who lends, and who is lent first, is a part of it.
+                // The lenders, and their order, are a part of it.
                 ClassParams::Htb(htb) => format!("{rate:?} {ceil:?} {} {}", htb.prio, class.parent),
                 _ => format!("{rate:?} {ceil:?}"),
             },
@@ -363,7 +364,7 @@ fn queued(
     Ok(Filled { wait: Nanos(filled.wait.0.saturating_sub(one.wait.0)), ..filled })
 }
 
-/// The queues of the bands or classes that hang in a bucket: its rate is what they have in all.
+/// The queues of the bands or classes in a bucket: its rate is what they have in all.
 fn in_bucket<'r>(reading: &'r Reading, qdisc: &'r QdiscDump) -> Vec<Length<'r>> {
     let QdiscParams::Tbf(tbf) = &qdisc.params else { return Vec::new() };
     let hangs = |inner: &&QdiscDump| {

@@ -333,7 +333,7 @@ fn above_parent(
             }
         };
         let witness = match measured {
-            // What its leaves are promised may hold it below, and then nothing is exceeded.
+            // The guaranteed rates of its leaves may keep it below, and then nothing is exceeded.
             Some((sent, _)) if sent <= Rate(most.0 + most.0 / 50) => return None,
             Some((_, text)) => text,
             None => format!("{} > {}", words::rate(params.rate.rate), words::rate(most)),
@@ -370,7 +370,7 @@ fn above_parent(
     })
 }
 
-/// A class right under the root with a ceil above its rate: there is no one to borrow from.
+/// A class right under the root with a ceil above its rate: it cannot borrow.
 fn no_parent(
     reading: &Reading,
     bench: &mut Bench<'_>,
@@ -418,15 +418,15 @@ fn parent_word(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Optio
     Some(step.after("ceil").or_else(|| step.after("rate"))?.text.clone())
 }
 
-/// Children that are promised more together than their parent has. That more leaves than the parent may send,
-/// the engine must show, with those kept full that packets come to.
+/// Children whose guaranteed rates exceed their parent's rate together. That more leaves than the parent may
+/// send, the engine must show, with those kept full that packets come to.
 fn promised(
     reading: &Reading,
     bench: &mut Bench<'_>,
     HtbClass { class, params }: HtbClass<'_>,
 ) -> Option<Finding> {
     let children: Vec<HtbClass<'_>> = reading.htb_children(class).collect();
-    // A class never sends more than its ceil, whatever it is promised.
+    // A class never sends more than its ceil, whatever its guaranteed rate.
     let own = |child: &HtbClass<'_>| child.params.rate.rate.min(child.params.ceil.rate);
     let sum: u64 = children.iter().map(|child| own(child).0).sum();
     let used: u64 =
@@ -517,7 +517,7 @@ fn promised(
 
 /// The leaves below a class that are kept busy to see what leaves through it.
 struct Below {
-    /// In order: what is measured must not hang on what classes are called, by whose hash they are listed.
+    /// In order: measurements must not depend on the names of classes, by whose hash they are listed.
     leaves: Vec<Handle>,
     /// All there are; else those that packets come to.
     all: bool,

@@ -256,7 +256,7 @@ fn dead_rule(
         }
         let returns =
             context.rule(other).is_some_and(|rule| matches!(rule.target, Some(NetfilterTarget::Return)));
-        // Of a short policy's chains, who wrote it knows the classes, not the ends.
+        // The author of a short policy knows the classes, not the ends of its chains.
         if returns && context.reading.is_compiled() {
             continue;
         }

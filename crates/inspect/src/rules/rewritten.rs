@@ -139,7 +139,7 @@ fn matched_paths(context: &RuleContext<'_>, at: usize) -> Parts {
     context.reached.walked.seen.filters.get(&at).map(|seen| seen.eligible.clone()).unwrap_or_default()
 }
 
-/// A filter on what leaves for a source that every packet has lost.
+/// A filter on leaving packets for a source that every packet has lost by translation.
 fn replaced(context: &mut RuleContext<'_>, at: usize, net: Net) -> Result<Option<Finding>, TooLarge> {
     let reading = context.reading;
     let dump = &reading.filters[at];
@@ -316,7 +316,7 @@ fn set_later(
         let set = space.store.minus(set, matched)?;
         both.add(space, *way, set)?;
     }
-    // Someone else may give the same to some of them: it must be so of none.
+    // Another rule may give the same to some of them: it must be so for none.
     if both.is_empty() || context.reached.carries(setter, given, Some(&both))? != Some(false) {
         return Ok(None);
     }

@@ -11,7 +11,7 @@ use tidegate_policy::netfilter::{
     Condition, Family, Match, NetfilterRule as NfRule, NetfilterTarget, NfCommand, NfOp,
 };
 
-/// The address of whose rules these are: no one's (RFC 5737).
+/// The address for measuring these rules, which no host has (RFC 5737).
 const UNUSED_ADDRESS: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 192, 0, 2, 1];
 
 /// Tables emptied, and marks for packets of all devices.
@@ -52,7 +52,7 @@ fn flushed(reading: &Reading, at: usize) -> Option<Finding> {
     Some(finding)
 }
 
-/// Rules of someone else's in every chain of a table, before and after the policy was carried out.
+/// Foreign rules in every chain of a table, before and after the policy was carried out.
 fn foreign_rules(reading: &Reading, family: Family, table: &str) -> Option<(usize, usize)> {
     // A table of nft is its maker's own.
     let ipv6 = match family {

@@ -119,11 +119,11 @@ fn is_cause(
     tried == Some(FIRST_WINDOW)
 }
 
-/// A limit under which no one drops ten packets, in packets or bytes.
+/// A limit under which ten packets are never dropped, in packets or bytes.
 const ENOUGH: &str = "1000000";
 
-/// Leaf queues that no one gave a limit, and that are as long as their device's transmit queue: 3 packets on
-/// ppp and the like.
+/// Leaf queues without a limit of their own, and that are as long as their device's transmit queue: 3 packets
+/// on ppp and the like.
 fn by_device(reading: &Reading, bench: &mut Bench<'_>, dev: &str) -> Option<Finding> {
     let length = reading.gateway.spec(reading.gateway.device(dev)?).tx_queue_len;
     let root = reading.root(dev)?;

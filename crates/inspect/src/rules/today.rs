@@ -15,7 +15,7 @@ use tidegate_policy::netfilter::{Condition, NetfilterRule as NfRule, NfCommand, 
 use tidegate_policy::{ClassParams, FilterParams, Op, U32Key};
 
 /// An acknowledgement with timestamps (RFC 7323), and with two SACK blocks besides (RFC 2018), as they are
-/// sent while packets are lost.
+/// sent during loss.
 const PLAIN: u16 = 52;
 const LONG: u16 = 72;
 const DOWNLOAD: &str = "tcp 192.168.1.10:40000 > 198.51.100.7:443 ack";

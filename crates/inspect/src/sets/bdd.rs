@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_what_brute_force_says() {
+    fn sets_agree_with_brute_force() {
         let mut draws = Seeded::new(1);
         for _ in 0..200 {
             let mut store = Store::default();
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_what_brute_force_says() {
+    fn ranges_agree_with_brute_force() {
         let mut store = Store::default();
         for (low, high) in [(0, 255), (3, 200), (7, 7), (128, 255), (0, 0), (9, 3), (64, 191)] {
             let set = store.range(0, BITS, low, high).expect("it is small");
@@ -553,7 +553,7 @@ mod tests {
             "{requested:?}, {} steps",
             store.steps
         );
-        // It goes on deciding nothing, rather than something wrong.
+        // It continues to decide nothing, rather than something wrong.
         let (all, none) = (store.range(0, BITS, 3, 9), store.range(0, BITS, 4, 200));
         let both =
             all.and_then(|all| none.map(|none| (all, none))).and_then(|(all, none)| store.and(all, none));

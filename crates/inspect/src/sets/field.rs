@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_stand_where_the_rfcs_put_them() {
+    fn fields_are_where_the_rfcs_put_them() {
         // RFC 791: the last bit of the destination address is the last of byte 19; RFC 8200: of byte 39.
         let last = ByteBit::Bit(Field::Destination.bit(127));
         assert_eq!(byte_bit(Layout::V4, View::PLAIN, 19, 7), last);

@@ -144,7 +144,7 @@ impl Choice {
         (from..from + width).fold(0, |number, at| number << 1 | u128::from(self.bit(field.bit(at))))
     }
 
-    /// Does anything hang on a field?
+    /// Whether a condition depends on a field.
     fn is_relevant(&self, field: Field) -> bool {
         self.requested.range(field.bit(0)..field.bit(0) + field.width()).next().is_some()
     }

@@ -47,7 +47,7 @@ impl Rewrite {
 /// The values of a policy by which packets are distinguished.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vocabulary {
-    /// Devices that packets come in by; the first is one that no one named.
+    /// Devices that packets come in by; the first is any that is not named.
     pub(crate) inputs: Vec<String>,
     /// Marks that a connection may have.
     pub(crate) connmarks: Vec<u32>,

@@ -59,7 +59,7 @@ pub(crate) struct Listed {
 }
 
 impl List {
-    /// The list of those of the filters that hang on `parent`, by their numbers.
+    /// The list of those of the filters whose parent is `parent`, by their numbers.
     pub(crate) fn of(filters: &[FilterDump], of_list: impl Iterator<Item = usize>) -> List {
         let mut prefs: Vec<Pref> = Vec::new();
         for at in of_list {
@@ -104,7 +104,7 @@ pub(crate) struct Lists<'a> {
 enum FilterVerdicts {
     No,
     Goes(Verdict),
-    /// One of these, or the search goes on: which, the engine alone knows.
+    /// One of these, or the search continues: which, only the engine knows.
     Open(Vec<Verdict>),
 }
 

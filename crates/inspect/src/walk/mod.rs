@@ -163,7 +163,7 @@ struct Truth {
 }
 
 impl Walk<'_> {
-    /// Sends packets of one IP version through a base chain; those that are lost are missing after it.
+    /// Sends packets of one IP version through a base chain; dropped ones are missing after it.
     pub(crate) fn base(
         &mut self,
         table: &NetfilterTable,
@@ -244,7 +244,7 @@ impl Walk<'_> {
         Ok(Met { eligible: part, met, matched })
     }
 
-    /// The set that a condition names; `None`: its truth hangs on what rules write.
+    /// The set that a condition names; `None`: it depends on what rules write.
     fn plain(&mut self, what: &Condition, point: HookPoint<'_>) -> Result<Option<Set>, TooLarge> {
         let hook = point.hook;
         Ok(Some(match what {

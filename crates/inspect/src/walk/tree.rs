@@ -13,7 +13,7 @@ use tidegate_policy::{Kind, PrioParams, QdiscParams};
 
 /// How often HTB and HFSC ask filters for one packet, as the kernel does.
 const MOST_HOPS: usize = 9;
-/// How deep qdiscs may hang on one another.
+/// How deep qdiscs may be nested.
 const DEEPEST_TREE: usize = 16;
 /// The handle of ingress and clsact.
 pub(crate) const HOOKS: Handle = Handle::new(0xffff, 0);
@@ -143,7 +143,8 @@ impl Tree<'_> {
         self.qdisc(Within { dev, qdisc: root, depth: 0 }, set)
     }
 
-    /// Sends packets through the filters of a hook, `ffff:` or one of clsact's; what goes on comes back.
+    /// Sends packets through the filters of a hook, `ffff:` or one of clsact's; those that continue are
+    /// returned.
     pub(crate) fn hook(&mut self, dev: &str, parent: Handle, set: Set) -> Result<Set, TooLarge> {
         let (verdicts, rest) = self.ask(dev, parent, HOOKS, set)?;
         let mut passed = rest;
@@ -424,7 +425,7 @@ impl Tree<'_> {
         }
     }
 
-    /// Packets come to a class without classes below it, and go on to the qdisc that hangs there.
+    /// Packets come to a class without classes below it, and continue to its qdisc.
     fn leaf(&mut self, at: Within<'_>, class: Handle, by: By, set: Set) -> Result<(), TooLarge> {
         if set.is_empty() {
             return Ok(());
@@ -468,7 +469,7 @@ enum At {
     Unclassified(By),
 }
 
-/// Does a qdisc hang on a class of another, or on the other itself?
+/// Whether a qdisc is attached to a class of another, or to the other itself.
 fn hangs_on(qdisc: &QdiscDump, above: &QdiscDump) -> bool {
     !above.handle.is_none() && qdisc.parent != Handle::ROOT && qdisc.parent.qdisc() == above.handle
 }

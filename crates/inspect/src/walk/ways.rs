@@ -53,7 +53,7 @@ pub(crate) struct Walked {
     pub(crate) classes: Classes,
     /// What is on packets that come to a device's tree by a way.
     pub(crate) arrived: Vec<(usize, Passing)>,
-    /// Marks that connections have when a packet of theirs is through a hook, or lost in it.
+    /// Marks that connections have when a packet of theirs has passed a hook, or was dropped in it.
     connmarks: BTreeSet<u32>,
     /// Some rule translates addresses.
     pub(crate) translated: bool,
@@ -327,7 +327,8 @@ impl Walked {
                 .is_some_and(|id| reading.gateway.spec(id).kind == DeviceKind::Ifb);
             if ifb && out {
                 // The kernel skips the actions of the first filter that matches, and carries out those of
-                // later ones. What an ifb leads to another comes back to it and is lost there.
+                // later ones. A packet that an ifb redirects to another comes back to it and is dropped
+                // there.
                 if further || lists_with_actions(reading, &from) > 1 {
                     return Err(TooLarge);
                 }
@@ -416,7 +417,7 @@ pub(crate) fn translates(rule: &NetfilterRule) -> bool {
     matches!(rule.target, Some(NetfilterTarget::Translate(_)))
 }
 
-/// Does anything hang on connections?
+/// Whether anything depends on connections.
 pub(crate) fn uses_conntrack(reading: &Reading) -> bool {
     let matches = |what: &Condition| {
         matches!(

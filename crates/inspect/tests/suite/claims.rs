@@ -369,7 +369,7 @@ fn a_netem_below_is_reckoned_at_the_rate_that_can_be_reached() {
 /// Linux 6.1 was asked: with `mtu 1500` all 20 frames of 1,514 bytes are dropped and all of 600 leave; with
 /// 1540 all leave.
 #[test]
-fn a_peak_rate_whose_bucket_holds_no_full_frame() {
+fn a_peak_rate_with_a_bucket_below_a_full_frame() {
     let of = |mtu: &str| {
         format!("tc qdisc add dev eth0 root tbf rate 5mbit burst 10k latency 50ms peakrate 10mbit mtu {mtu}")
     };
@@ -423,7 +423,7 @@ fn a_class_without_a_minor_number_is_none() {
 /// Linux 6.1 was asked: `police index 7` that no one made is a policer of rate 0 and mtu 4096Mb, and all 40
 /// packets pass.
 #[test]
-fn the_number_of_a_policer_that_nobody_made() {
+fn the_index_of_a_policer_that_does_not_exist() {
     let filter =
         "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:1";
     let of = |police: &str| format!("tc qdisc add dev eth0 root handle 1: prio\n{filter} {police}");
@@ -481,7 +481,7 @@ fn a_rate_above_the_parents_counts_up_to_the_ceil() {
 
 /// The line that is named is one that packets come to.
 #[test]
-fn a_mark_that_nothing_reads_is_told_of_where_it_is_set() {
+fn an_unread_mark_is_reported_where_it_is_set() {
     let text = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
                 tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n\
                 tc class add dev eth0 parent 1: classid 1:30 htb rate 5mbit\n\

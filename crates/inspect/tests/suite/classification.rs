@@ -44,7 +44,7 @@ fn in_bands(rest: &str, rule: Rule) -> String {
 }
 
 #[test]
-fn a_filter_behind_one_that_takes_all_it_asks_for() {
+fn a_filter_behind_one_that_takes_all_its_packets() {
     // 0xb8 & 0x1c is 0x18: the telephones of the last filter are taken by the first.
     let text = "\
 tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0x18 0x1c flowid 1:20
@@ -82,7 +82,7 @@ line 8, warning R1: no packet reaches this filter: line 6, line 7 before it take
 }
 
 #[test]
-fn a_filter_that_says_what_was_said() {
+fn a_filter_that_repeats_another() {
     // It leads where its packets go anyway: no more than a note.
     let text = "\
 tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip tos 0x10 0x10 flowid 1:10
@@ -290,7 +290,7 @@ line 6, warning R1: no packet comes to 1:1, where 2 filters hang
 }
 
 #[test]
-fn ipv6_that_no_filter_asks_for() {
+fn ipv6_that_no_filter_matches() {
     let text = "\
 tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip protocol 17 0xff flowid 1:10";
     assert_eq!(
@@ -476,7 +476,7 @@ ip6tables -t mangle -A SORT -m dscp --dscp-class EF -j MARK --set-mark 1
 ip6tables -t mangle -A POSTROUTING -o eth0 -m mark --mark 0 -g SORT";
 
 #[test]
-fn nothing_is_said_of_what_is_right() {
+fn correct_policies_have_no_finding() {
     const MINE: [Rule; 10] = [
         Rule::Unreachable,
         Rule::Intent,
@@ -494,7 +494,7 @@ fn nothing_is_said_of_what_is_right() {
 }
 
 #[test]
-fn filters_of_one_line_are_told_apart_by_what_they_ask() {
+fn filters_of_one_line_are_distinguished_by_their_conditions() {
     let text = format!(
         "{BANDS}\
 tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0x18 0x1c flowid 1:20
@@ -679,7 +679,7 @@ fn classes_without_packets() {
 }
 
 #[test]
-fn a_default_that_is_held_far_below_the_others() {
+fn a_default_limited_far_below_the_others() {
     let policy = |ceil: &str| {
         let filter =
             "tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dport 22 0xffff flowid 1:10\n";
@@ -765,7 +765,7 @@ fn filters_on_what_leaves_are_reached() {
 
 /// Where a mark is matched exactly, the class is wrong, not the match.
 #[test]
-fn a_mark_asked_for_exactly_is_not_asked_for_again() {
+fn a_mark_matched_exactly_is_not_matched_again() {
     let of = |mask: &str| {
         let text = format!(
             "tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0x48 {mask} flowid 1:30"

@@ -114,7 +114,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 4 matchall action police rate 
 /// Filters that edit, police and compare: what a filter writes into the packet is no reason for where the
 /// packet went before.
 #[test]
-fn filters_that_act_are_told_as_the_engine_took_them() {
+fn filters_with_actions_are_explained_by_the_engine() {
     let ends = |words: &str| {
         let story = explain(&["eth0"], ACTING, words);
         story.lines().find_map(|line| line.strip_prefix("ends: ").map(str::to_owned)).expect("an end")
@@ -132,7 +132,7 @@ fn filters_that_act_are_told_as_the_engine_took_them() {
 }
 
 #[test]
-fn what_loses_it_is_the_last_thing_told() {
+fn the_drop_is_the_last_step() {
     let policy = "\
 iptables -t filter -P FORWARD DROP
 iptables -t filter -A FORWARD -p udp -j ACCEPT
@@ -300,7 +300,7 @@ fn a_filter_that_names_no_class_ends_the_search() {
 }
 
 #[test]
-fn conditions_of_basic_and_flower_are_told_one_by_one() {
+fn conditions_of_basic_and_flower_are_explained_one_by_one() {
     let policy = "\
 tc qdisc add dev eth0 root handle 1: prio
 tc filter add dev eth0 parent 1: protocol ip prio 1 basic match cmp(u8 at 9 layer network eq 6) and cmp(u16 \
@@ -327,7 +327,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 3 flower ip_proto tcp dst_port
 
 /// A policer's word is what it counted: what is longer than its mtu, or than its burst, goes over its limits.
 #[test]
-fn a_policer_says_what_it_did() {
+fn a_policers_decision_is_explained() {
     let of = |limits: &str| {
         let policy = format!(
             "tc qdisc add dev eth0 handle ffff: ingress\n\
@@ -379,7 +379,7 @@ fn named_classes_are_called_by_their_names() {
 
 /// Hash tables are explained as packets pass them: by the link, into one bucket, and on behind the link.
 #[test]
-fn u32_tables_are_told_by_the_bucket_that_is_asked() {
+fn u32_tables_are_explained_by_their_bucket() {
     let policy = |at: u8| {
         format!(
             "tc qdisc add dev eth0 root handle 1: htb default 99
@@ -425,7 +425,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 800:: match ip dst 19
 
 /// An offset that a link reads from the packet holds in the table that it leads to.
 #[test]
-fn a_link_says_where_the_next_header_begins() {
+fn a_link_shows_where_the_next_header_begins() {
     let policy = "tc qdisc add dev eth0 root handle 1: htb default 99
 tc class add dev eth0 parent 1: classid 1:99 htb rate 1mbit
 tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit
@@ -508,7 +508,7 @@ fn what_leaves_is_followed_to_an_ifb_and_back() {
 }
 
 #[test]
-fn an_action_may_have_the_next_filter_asked() {
+fn an_action_may_continue_with_the_next_filter() {
     let policy = "\
 tc qdisc add dev eth0 root handle 1: prio
 tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dport 53 0xffff police rate 100kbit burst \
@@ -534,7 +534,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 3 matchall flowid 1:3";
 }
 
 #[test]
-fn filters_of_another_chain_are_told_where_an_action_leads_there() {
+fn filters_of_another_chain_are_explained_behind_goto() {
     let policy = "\
 tc qdisc add dev eth0 root handle 1: prio
 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 17 0xff action goto chain 5
@@ -558,7 +558,7 @@ tc filter add dev eth0 parent 1: chain 5 protocol ip prio 1 u32 match ip dport 5
 }
 
 #[test]
-fn marks_and_priorities_are_told_as_each_filter_sees_them() {
+fn marks_and_priorities_are_shown_as_each_filter_sees_them() {
     let policy = "\
 tc qdisc add dev eth0 clsact
 tc filter add dev eth0 egress protocol ip prio 1 handle 5 fw action drop
@@ -599,7 +599,7 @@ fn a_packet_too_long_is_blamed_on_what_is_too_small() {
 }
 
 #[test]
-fn classes_below_a_bucket_are_told_whatever_number_they_hang_on() {
+fn classes_below_a_bucket_are_listed_whatever_their_number() {
     let policy = |parent: &str| {
         format!(
             "\
@@ -746,7 +746,7 @@ fn arp_is_not_routed() {
 
 /// A tunnel's outer packet is reported as not followed.
 #[test]
-fn a_tunnel_says_that_its_outer_packet_is_not_followed() {
+fn a_tunnels_outer_packet_is_reported_as_not_followed() {
     let story = |dev: &str| {
         let policy = format!("tc qdisc add dev {dev} root handle 1: fq_codel");
         explain(&["eth0", dev], &policy, &format!("udp 192.168.1.7:1 > 203.0.113.9:53 out {dev}"))

@@ -190,7 +190,7 @@ fn short_limits_of_queues_that_keep_themselves_short() {
 
 /// ppp has a transmit queue of three packets, and so have the FIFOs of classes there.
 #[test]
-fn leaf_queues_are_as_long_as_the_device_says() {
+fn leaf_queues_are_as_long_as_the_devices() {
     let policy = |dev: &str, more: &str| {
         format!(
             "tc qdisc add dev {dev} root handle 1: htb default 20\n\

@@ -76,7 +76,7 @@ fn an_action_gives_a_class_that_is_not_there() {
 
 /// `fw` without a mask compares all bits.
 #[test]
-fn bits_are_added_to_a_mark_that_is_asked_for_as_a_whole() {
+fn bits_are_added_to_a_mark_that_is_matched_whole() {
     let rules = |filter: &str, first: &str| {
         tree(&format!(
             "tc filter add dev eth0 parent 1: protocol ip prio 1 handle {filter} fw flowid 1:10\n\
@@ -99,7 +99,7 @@ fn bits_are_added_to_a_mark_that_is_asked_for_as_a_whole() {
 }
 
 #[test]
-fn a_rule_asks_for_a_mark_that_none_has() {
+fn a_rule_matches_a_mark_that_no_packet_has() {
     let rules = |first: &str| {
         tree(&format!(
             "iptables -t mangle -A POSTROUTING -o eth0 {first}\n\
@@ -130,7 +130,7 @@ fn a_mark_of_input_leaves_by_no_device() {
 }
 
 #[test]
-fn a_code_point_is_asked_for_with_the_bits_of_ecn() {
+fn a_code_point_is_matched_with_the_ecn_bits() {
     let of = |mask: &str| {
         tree(&format!(
             "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dsfield 0xb8 {mask} flowid 1:10"

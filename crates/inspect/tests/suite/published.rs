@@ -6,7 +6,7 @@ use tidegate_inspect::Rule;
 
 /// drr drops what no filter takes. ARP is lost only where no filter takes ARP.
 #[test]
-fn arp_is_said_to_be_dropped_only_where_it_is() {
+fn arp_is_reported_as_dropped_only_where_it_is() {
     let filters = "tc qdisc add dev eth0 root handle 1: drr\n\
                    tc class add dev eth0 parent 1: classid 1:1 drr\n\
                    tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.1 flowid 1:1";
@@ -36,7 +36,7 @@ fn arp_is_said_to_be_dropped_only_where_it_is() {
 
 /// Likewise for HTB's direct queue.
 #[test]
-fn arp_is_said_to_go_past_all_classes_only_where_it_does() {
+fn arp_is_reported_past_all_classes_only_where_it_is() {
     let ip = "tc qdisc add dev eth0 root handle 1: htb\n\
               tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
               tc filter add dev eth0 parent 1: protocol ip prio 1 matchall flowid 1:1\n\
@@ -93,7 +93,7 @@ fn a_filter_of_an_inner_qdisc_is_shadowed_among_what_comes_there() {
 /// 200 classes beside one of a terabit: what a queue holds while the others are busy is not measured, and not
 /// guessed.
 #[test]
-fn what_was_not_measured_is_not_said() {
+fn unmeasured_effects_are_not_reported() {
     let mut text = "tc qdisc add dev eth0 root handle 1: htb default 9999\n\
                     tc class add dev eth0 parent 1: classid 1:9999 htb rate 1000gbit prio 7\n"
         .to_owned();
@@ -188,7 +188,7 @@ fn queues_that_take_nothing_and_delays_do_not_end_a_check() {
 
 /// The direct queue of HTB is past all classes, whatever the default is.
 #[test]
-fn a_filter_to_htb_itself_is_told_so() {
+fn a_filter_to_htb_itself_is_reported() {
     let text = "tc qdisc add dev eth0 root handle 1: htb default 40\n\
                 tc class add dev eth0 parent 1: classid 1:40 htb rate 1mbit\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip sport 443 0xffff flowid 1:0";
@@ -223,7 +223,7 @@ fn the_number_of_ef_compared_with_the_whole_byte() {
 
 /// A device that no command names is no queue to give figures of.
 #[test]
-fn nothing_is_said_of_the_queue_of_a_device_that_the_policy_does_not_name() {
+fn queues_of_unnamed_devices_have_no_finding() {
     let text = "tc qdisc add dev eth0 root handle 1: htb default 1\n\
                 tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit";
     let story = explain(&["eth0"], text, "tcp 203.0.113.9:80 > 192.168.1.7:5000 len 1500 in eth0");

@@ -192,7 +192,7 @@ fn a_policer_whose_burst_is_below_a_frame_drops_them_all() {
 }
 
 #[test]
-fn bare_times_are_microseconds_wherever_they_stand() {
+fn bare_times_are_microseconds_everywhere() {
     let netem = |delay: &str| found(&format!("tc qdisc add dev eth0 root netem delay {delay}\n"), &["R17"]);
     assert_eq!(netem("100"), ["1 warning R17: delay 100 is 100 µs | write 100ms if milliseconds are meant"]);
     assert_eq!(netem("100ms 10").len(), 1);
@@ -273,7 +273,7 @@ fn the_class_of_one_host_becomes_no_default() {
 }
 
 #[test]
-fn a_filter_whose_packets_have_a_class_by_priority_is_not_asked() {
+fn a_filter_whose_packets_have_a_class_by_priority_is_not_evaluated() {
     let of = |rule: &str| {
         let policy = format!(
             "tc qdisc add dev eth0 root handle 1: prio\n\
@@ -309,7 +309,7 @@ fn a_hash_into_classes_that_are_missing_tells_what_becomes_of_packets() {
 }
 
 #[test]
-fn where_no_packet_comes_to_a_class_it_is_said() {
+fn a_class_without_packets_is_reported_so() {
     let of = |filter: &str| {
         let policy = format!(
             "tc qdisc add dev eth0 root handle 1: htb default 10\n\
@@ -353,7 +353,7 @@ fn a_word_with_several_values_leads_to_the_calls_that_gave_the_one_in_question()
 /// A class right under the root that is to borrow from no one: reported where the ceil is missed by more than
 /// two per cent.
 #[test]
-fn a_ceil_nobody_lends_for_is_missed_from_two_per_cent_on() {
+fn a_ceil_without_a_lender_is_reported_from_two_per_cent_on() {
     let of = |rate: &str| {
         let class = format!("tc class add dev eth0 parent 1: classid 1:10 htb rate {rate} ceil 1mbit\n");
         found(&format!("tc qdisc add dev eth0 root handle 1: htb default 10\n{class}"), &["R3"])
@@ -396,7 +396,7 @@ fn then(command: &str) -> Vec<String> {
 }
 
 #[test]
-fn classes_that_a_replaced_qdisc_takes_with_it_are_told() {
+fn classes_removed_by_a_replace_are_reported() {
     let output = "4 warning R26: `qdisc replace` removes 2 classes of 1: that earlier commands made (1:10 by \
     line 2) | keep one of the two: remove this command, or those about 1: before it";
     assert_eq!(then("tc qdisc replace dev eth0 root fq_codel"), [output]);
@@ -407,7 +407,7 @@ fn classes_that_a_replaced_qdisc_takes_with_it_are_told() {
 }
 
 #[test]
-fn a_replace_that_keeps_the_classes_or_is_made_up_for_is_not_told() {
+fn a_replace_that_keeps_or_restores_the_classes_is_no_finding() {
     // The same qdisc again is changed, not replaced.
     assert_eq!(then("tc qdisc replace dev eth0 root handle 1: htb default 10"), [""; 0]);
     assert_eq!(then("tc qdisc replace dev eth0 parent 1:10 fq_codel"), [""; 0]);
@@ -435,7 +435,7 @@ fn reports_replace(then: &str, otherwise: impl Fn(&mut Given)) -> bool {
 }
 
 #[test]
-fn a_replace_that_may_fail_or_stands_in_another_file_is_not_told() {
+fn a_replace_that_may_fail_or_is_in_another_file_is_no_finding() {
     assert!(reports_replace("", |_| ()));
     assert!(!reports_replace("", |given| given.steps[2].may_fail = true));
     let in_file = |given: &mut Given, file| given.steps[2].place.as_mut().expect("a place").file = file;
@@ -444,7 +444,7 @@ fn a_replace_that_may_fail_or_stands_in_another_file_is_not_told() {
 }
 
 #[test]
-fn classes_that_a_refused_command_was_to_make_again_are_not_told() {
+fn classes_that_a_refused_command_would_restore_are_no_finding() {
     let again = "tc qdisc replace dev eth0 root handle 1: htb\n\
                  tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n";
     assert!(!reports_replace(again, |_| ()));
@@ -480,7 +480,7 @@ fn because(policy: &str, rule: &str) -> Vec<String> {
 /// Linux 6.1 was asked: 5.02 Mbit/s leave in the first, as what leaves send within their rates passes any
 /// ceil above.
 #[test]
-fn a_ceil_below_the_rate_of_an_inner_class_holds_back_what_is_borrowed() {
+fn a_ceil_below_the_rate_of_an_inner_class_limits_borrowing() {
     let policy = |rates: [&str; 2]| {
         let [one, two] = rates;
         format!(
@@ -557,7 +557,7 @@ fn a_fifo_on_wireguard_is_as_long_as_its_transmit_queue() {
 
 /// The engine lets nothing through any of these but the last of each.
 #[test]
-fn what_takes_no_packet_is_told() {
+fn queues_that_take_no_packet_are_reported() {
     let memory = |limit: &str| {
         found(
             &format!(
@@ -626,7 +626,7 @@ fn a_netem_that_loses_is_measured() {
 }
 
 #[test]
-fn a_match_behind_ip_needs_a_link_that_says_where() {
+fn a_match_behind_ip_needs_a_link_with_an_offset() {
     let policy = |filter: &str| {
         format!(
             "tc qdisc add dev eth0 root handle 1: htb default 30\n\
@@ -669,7 +669,7 @@ fn a_filter_on_a_hashing_qdisc_drops_the_rest() {
 }
 
 #[test]
-fn a_target_is_told_as_written_and_one_queue_has_no_company() {
+fn a_target_is_shown_as_written_and_one_queue_has_no_others() {
     let of = |target: &str| {
         let policy = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
             tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n";

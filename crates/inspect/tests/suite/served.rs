@@ -8,7 +8,7 @@ const LONG: &str = "the pfifo holds 1000 packets: at worst 999 of 1514 bytes are
 
 /// The topmost class has no one to borrow from, whatever its ceil is; nor has one without a parent.
 #[test]
-fn a_ceil_is_reached_where_somebody_lends() {
+fn a_ceil_is_reached_where_siblings_lend() {
     let top = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
                tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit ceil 10mbit\n\
                tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit ceil 10mbit";
@@ -28,7 +28,7 @@ fn a_ceil_is_reached_where_somebody_lends() {
 
 /// A class of HTB has its own rate, whatever the class above may send.
 #[test]
-fn a_rate_of_ones_own_is_not_held_back_from_above() {
+fn a_guaranteed_rate_is_not_limited_from_above() {
     let text = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
                 tc class add dev eth0 parent 1: classid 1:1 htb rate 2mbit\n\
                 tc class add dev eth0 parent 1:1 classid 1:30 htb rate 5mbit";
@@ -63,7 +63,7 @@ fn behind_other_bands_nothing_is_assured() {
 
 /// Of 60 packets of one flow Linux sends ten at once and then two each 12.1 ms.
 #[test]
-fn fq_holds_each_flow_to_its_rate() {
+fn fq_limits_each_flow_to_its_rate() {
     let text = "tc qdisc add dev eth0 root handle 1: fq maxrate 2mbit flow_limit 51";
     let output = "holds 51 packets: at worst 50 of 1514 bytes are ahead, 75.7 kB: 303 ms at the 2 Mbit/s it";
     assert!(at_worst(text).contains(output), "{}", at_worst(text));

@@ -16,7 +16,7 @@ pub(crate) fn at_worst(policy: &str) -> String {
 }
 
 #[test]
-fn the_queue_inside_netem_is_told() {
+fn the_queue_inside_netem_is_explained() {
     let delay = "netem holds it back for 20.0 ms\n";
     let story = |netem: &str, rest: &str| {
         let text = waits(&format!("tc qdisc add dev eth0 root handle 1: netem {netem}\n{rest}"));
@@ -43,7 +43,7 @@ fn the_queue_inside_netem_is_told() {
 }
 
 #[test]
-fn frames_cost_what_the_size_table_says() {
+fn frames_cost_what_the_size_table_has() {
     let of = |stab: &str| {
         waits(&format!(
             "tc qdisc add dev eth0 root handle 1: {stab} htb default 10\n\
@@ -106,7 +106,7 @@ fn targets_are_those_in_force() {
 /// bfifo counts bytes. Where a turn is shorter than a frame, others send a frame between two of its packets:
 /// Linux 6.1 was asked, 11 flows of full frames with a quantum of 300 leave 15,140 bytes apart.
 #[test]
-fn queues_are_told_in_their_own_units() {
+fn queues_are_explained_in_their_own_units() {
     let of = |queue: &str| {
         let policy = format!(
             "tc qdisc add dev eth0 root handle 1: htb default 10
@@ -209,7 +209,7 @@ fn a_tin_has_a_threshold_above_which_it_waits_for_those_below_theirs() {
 /// Linux 6.1, 40 packets a millisecond apart through `delay 50ms reorder 25% 50% gap 5`: 2 leave at once, all
 /// others after 50 ms.
 #[test]
-fn netem_that_reorders_and_loses_says_so() {
+fn netems_reordering_and_loss_are_explained() {
     let netem = |options: &str| at_worst(&format!("tc qdisc add dev eth0 root netem delay 50ms {options}"));
     let delay = "netem holds it back for 50.0 ms";
     for (options, text) in [

@@ -21,7 +21,7 @@ const NOTICE: Nanos = Nanos::millis(20);
 /// Real hosts at the edges of a network, in which programs run. Its clock begins with [`RealNetwork::run`].
 pub struct RealNetwork<'s> {
     scenario: &'s Scenario,
-    /// The network, for those who read its figures.
+    /// The network, for reading its figures.
     pub laid: LaidOut,
     hosts: Hosts,
     tuns: Vec<Tun>,

@@ -26,7 +26,7 @@ pub enum Error {
     Host(HostError),
     /// A system call.
     Io(io::Error),
-    /// Anyone who looks on failed.
+    /// The observer failed.
     Observer(Outside),
     /// Another failure, with what was being done.
     During {

@@ -1,4 +1,4 @@
-//! Who is real in a scenario, and what can be real at all.
+//! The real hosts of a scenario, and what can be real at all.
 
 use super::error::{Result, impossible};
 use super::names;

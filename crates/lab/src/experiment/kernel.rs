@@ -97,7 +97,7 @@ fn has(policy: &ScenarioPolicy, node: usize) -> bool {
     policy.machines.iter().any(|(of, _)| *of == node)
 }
 
-/// A TAP device takes whatever it is given: only what the kernel's own qdiscs hold back waits before it.
+/// A TAP device takes whatever it is given: only packets that the kernel's own qdiscs delay wait before it.
 fn not_the_slowest(scenario: &Scenario, node: usize) -> Result<()> {
     let rates = || scenario.cables.iter().flat_map(|cable| [cable.up.rate, cable.down.rate]).flatten();
     let slowest = rates().min();

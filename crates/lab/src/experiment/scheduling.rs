@@ -11,8 +11,8 @@ const PRIORITY: i32 = 50;
 pub struct SchedulingOptions {
     /// Never sleep between packets: exact to microseconds, and a processor is busy all the time.
     pub busy: bool,
-    /// Go before all other programs (`SCHED_FIFO`). Not with `busy`: from who never sleeps the kernel then
-    /// takes 50 ms of each second.
+    /// Use real-time scheduling (`SCHED_FIFO`). Not with `busy`: from a process that never sleeps the kernel
+    /// then takes 50 ms of each second.
     pub realtime: bool,
     /// Stay on this processor, counted from 0.
     pub pin: Option<usize>,

@@ -392,7 +392,7 @@ fn transfer(
         finished: bytes.and(finished),
         bytes: run.edges[1][at].saturating_sub(run.edges[0][at]),
         retransmissions: info.retransmissions.into(),
-        // Which packets were lost, only the network knows, and it does not ask whose they were.
+        // Which packets were lost only the network knows, without their owners.
         lost: info.retransmissions.into(),
         series: run.progress[at].clone(),
         cwnd,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_sys::scheduling::{self, SchedulingGuard};
 
-/// The priority of who goes before usual programs: behind the network itself.
+/// The priority of threads before usual programs: behind the network itself.
 pub(super) const URGENT: i32 = 40;
 /// How often a thread that waits looks whether it shall end.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
@@ -18,13 +18,13 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 pub struct LoadClock {
     pub(super) began: Instant,
     pub(super) over: Arc<AtomicBool>,
-    /// Who looks at it goes before usual programs.
+    /// A thread with this clock runs before usual programs.
     pub(super) urgent: bool,
 }
 
 impl LoadClock {
-    /// Times are counted from `began`. `urgent`: anyone who looks at it goes before usual programs, as far as
-    /// he may.
+    /// Times are counted from `began`. `urgent`: threads with this clock run before usual programs, if
+    /// permitted.
     pub fn new(began: Instant, urgent: bool) -> LoadClock {
         LoadClock { began, over: Arc::default(), urgent }
     }
@@ -87,7 +87,7 @@ pub(super) fn spawn(
         scheduling::wake_on_time();
         let mut turn = SchedulingGuard::usual();
         if clock.urgent {
-            // Whether we may, anyone who requested it has found out.
+            // Whether that is permitted was found out when it was requested.
             let _ = turn.before_others(URGENT);
         }
         work(&clock);

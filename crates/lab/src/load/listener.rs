@@ -19,8 +19,8 @@ const MOST: usize = 512;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl LabHost {
-    /// Lets someone answer the TCP calls of a port; he is on a thread of his own. Returns the ticket that
-    /// calls for him must show.
+    /// Registers a handler for the TCP calls of a port; it has a thread of its own. Returns the ticket that
+    /// calls for it must show.
     ///
     /// # Errors
     /// The port is taken.
@@ -37,7 +37,7 @@ impl LabHost {
         Ok(ticket)
     }
 
-    /// Lets someone have the datagrams that come to a port with the ticket that is returned.
+    /// Registers a handler for the datagrams that come to a port with the ticket that is returned.
     ///
     /// # Errors
     /// The port is taken.
@@ -82,7 +82,7 @@ fn take_calls(clock: &LoadClock, listener: &TcpListener, list: &Arc<Mutex<Vec<On
     }
 }
 
-/// Who is meant by a call.
+/// The handler of a call.
 fn meant(mut stream: TcpStream, list: &Mutex<Vec<OnCall>>) -> Option<(OnCall, TcpStream)> {
     let mut ticket = [0; TICKET];
     stream.set_nonblocking(false).ok()?;

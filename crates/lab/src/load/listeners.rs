@@ -1,4 +1,4 @@
-//! Who listens at which port of a host.
+//! The listeners at the ports of a host.
 
 use super::clock::lock;
 use std::collections::BTreeMap;
@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 pub(super) type OnCall = Arc<dyn Fn(TcpStream) + Send + Sync>;
 pub(super) type OnDatagram = Arc<dyn Fn(&UdpSocket, &[u8], SocketAddr) + Send + Sync>;
 
-/// Who listens where.
+/// The listeners by port.
 #[derive(Default)]
 pub(crate) struct Listeners {
     pub(super) calls: BTreeMap<u16, Arc<Mutex<Vec<OnCall>>>>,
     pub(super) datagrams: BTreeMap<u16, Arc<Mutex<Vec<OnDatagram>>>>,
 }
 
-/// Adds someone to a port's list; true: he is the first.
+/// Adds a handler to a port's list; true: it is the first.
 pub(super) fn join<T>(
     backends: &mut BTreeMap<u16, Arc<Mutex<Vec<T>>>>,
     port: u16,

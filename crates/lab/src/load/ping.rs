@@ -13,7 +13,7 @@ use crate::host::LabHost;
 /// Pings to be.
 #[derive(Clone, Copy, Debug)]
 pub struct PingPlan {
-    /// Who answers.
+    /// The host that replies.
     pub to: IpAddr,
     /// Bytes of data.
     pub data: u32,

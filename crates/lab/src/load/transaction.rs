@@ -23,7 +23,7 @@ const CHUNK: usize = 16 << 10;
 pub struct TransactionPlan {
     /// What is done.
     pub what: Transaction,
-    /// Who answers.
+    /// The server.
     pub server: IpAddr,
     /// ns: the first.
     pub start: u64,
@@ -122,7 +122,7 @@ impl Ready {
         if !plan.what.dialogue.is_empty() {
             let (own, at) = (plan.clone(), clock.clone());
             let on_call = Arc::new(move |stream| {
-                // Anyone who gave up has gone.
+                // A client that gave up has gone.
                 let _ = be_server(&at, stream, &own);
             });
             tickets[1] = server.on_call(clock, plan.server, plan.what.port, on_call)?;

@@ -22,7 +22,7 @@ const APART: u64 = 10_000_000;
 pub struct TransferPlan {
     /// How many at once.
     pub count: u32,
-    /// Who is called: the receiver, or where the receiver opens, the sender.
+    /// The host that is called: the receiver, or where the receiver opens, the sender.
     pub called: SocketAddr,
     /// The receiver opens the connection.
     pub receiver_opens: bool,

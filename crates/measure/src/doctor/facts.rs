@@ -18,7 +18,7 @@ pub struct Facts {
     pub softnet: Softnet,
     /// Ways around the qdiscs that nft opened.
     pub flow_tables: Vec<FlowTableFacts>,
-    /// What keeps the network alive and would be lost or starve, in sentences.
+    /// Traffic that keeps the network alive and would be dropped or starve, in sentences.
     pub starved: Vec<String>,
     /// What the checker finds in the policies: a rule's number, and what is wrong; how many there are in all.
     pub checked: (Vec<(String, String)>, usize),
@@ -157,7 +157,7 @@ pub struct EcnResult {
     pub sent: u8,
     /// The DS field of its answer.
     pub answered: Option<u8>,
-    /// Who quoted a request, in order of the way, and the DS field it had there.
+    /// The routers that quoted a request, in order of the path, and the DS field it had there.
     pub quoted: Vec<(String, u8)>,
 }
 

@@ -56,7 +56,7 @@ pub(super) fn doubts(facts: &Facts) -> Vec<String> {
     all
 }
 
-/// Loaded, and hardly anything waits for the shaper: someone else is slower. (A burst waits for it even
+/// Loaded, and the shaper has hardly any backlog: another link is slower. (A burst is queued there even
 /// then.)
 fn elsewhere(facts: &Facts, device: &DeviceFacts) -> Option<DoctorFinding> {
     let (rate, shaper) = (device.rate_bps()?, device.shaper.as_ref()?);
@@ -227,7 +227,7 @@ fn checked(facts: &Facts) -> Option<DoctorFinding> {
     })
 }
 
-/// Someone on the way clears the ECN field, or marks everything.
+/// A router on the path clears the ECN field, or marks everything.
 fn bleached(ecn: &super::facts::EcnResult) -> Option<DoctorFinding> {
     let sent = ecn.sent & ECN;
     let changed = ecn.quoted.iter().find(|(_, field)| field & ECN != sent);

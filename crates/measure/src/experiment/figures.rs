@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_that_is_told_is_known() {
+    fn every_reported_name_is_known() {
         let run = run();
         for name in figures(&run) {
             let found = figure(&run, &name, run.window);

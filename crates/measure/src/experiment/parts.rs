@@ -1,4 +1,4 @@
-//! The parts of the document: what was there, what was done, and what was counted.
+//! The parts of the document: the setup, the actions, and the counts.
 
 use crate::document::{bounds, commands, required, step};
 use crate::trial::ClassSeries;
@@ -33,7 +33,7 @@ pub struct Experiment {
     pub notes: Vec<String>,
     /// What was expected or published, and what was found.
     pub comparisons: Vec<Comparison>,
-    /// Who is there.
+    /// The nodes of the network.
     pub nodes: Vec<NodeRecord>,
     /// What joins them.
     pub links: Vec<LinkRecord>,
@@ -48,7 +48,7 @@ pub struct Experiment {
     pub began_ns: Option<u64>,
 }
 
-/// Someone in the network.
+/// A node of the network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeRecord {
@@ -128,7 +128,7 @@ pub struct RunRecord {
     pub step_ns: u64,
     /// It was stopped before its end.
     pub cut: bool,
-    /// Bottleneck packets simulated and events handled, for those who ask how much work it was.
+    /// Bottleneck packets simulated and events handled: a measure of the work.
     pub work: (u64, u64),
     /// Repeated probes: pings, calls, datagrams (one way), requests, pages.
     pub probes: Vec<ProbeRecord>,

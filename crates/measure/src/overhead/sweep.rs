@@ -139,8 +139,7 @@ pub fn sweep<P: Path>(
     Ok(swept)
 }
 
-/// Slow lines at once, others one way after the other: two floods would be too much for anyone who sends
-/// them.
+/// Slow lines at once, others one direction after the other: two floods would be too much for the sender.
 fn rounds(sweeps: &[Planned]) -> Vec<Exchange> {
     let together = sweeps.iter().all(|(_, sweep, _)| sweep.capacity.bits_per_second < TOGETHER);
     let mut rounds: Vec<Exchange> = Vec::new();
@@ -242,7 +241,7 @@ fn flood(ip: u32, rate: f64, length_ns: f64) -> PacketTrain {
 }
 
 impl Sweep {
-    /// Of sizes that someone else measured.
+    /// Of sizes that were measured elsewhere.
     pub fn of_sizes(sizes: Vec<Size>) -> Sweep {
         let mut sweep = Sweep { sizes, ..Sweep::default() };
         sweep.conclude(None);

@@ -47,7 +47,7 @@ impl ActionAttributes<'_> {
     }
 }
 
-/// Number, decision and counts of who has it.
+/// Number, decision and reference counts.
 pub(crate) struct Head {
     pub(crate) index: u32,
     pub(super) control: Control,

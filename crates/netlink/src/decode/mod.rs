@@ -41,7 +41,7 @@ fn each<T>(
         }
         match one(&message) {
             Ok(dump) => all.push(dump),
-            // What has no handle was requested by no one (a card's mq), and comes again on its own.
+            // A qdisc without a handle is the kernel's own (a card's mq), and comes again on its own.
             Err(Unread::Kind(_)) if message.handle == 0 => {}
             Err(Unread::Kind(kind)) => drop(unread.insert(kind)),
             Err(other) => return Err(other),
@@ -177,7 +177,7 @@ mod tests {
     /// Linux 6.1 was asked: `tc class show dev link0` lists prio's classes and stops at the netem; with
     /// `parent 20:` it lists HTB's too.
     #[test]
-    fn classes_behind_a_netem_are_asked_for_by_their_qdisc() {
+    fn classes_behind_a_netem_are_listed_by_their_qdisc() {
         let qdiscs = [
             message(0x1_0000, "prio"),
             message(0x30_0000, "netem"),

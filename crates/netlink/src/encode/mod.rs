@@ -49,8 +49,7 @@ const fn flags(verb: Verb) -> u16 {
     }
 }
 
-/// The flags for classes and filters: these are always put in place of what is there, unless that is
-/// forbidden.
+/// The flags for classes and filters: these always replace an existing one, unless that is forbidden.
 const fn in_place(verb: Verb) -> u16 {
     match verb {
         Verb::Replace => flags(verb) & !NLM_F_REPLACE,

@@ -39,7 +39,7 @@ fn six() -> Addrs {
 }
 
 #[test]
-fn ports_stand_where_protocols_have_them() {
+fn ports_are_read_per_protocol() {
     for protocol in [6, 17, 33, 50, 132, 136] {
         for (kind, packet, addrs, label) in
             [(IPV4, v4(protocol, &PORTS), four(), 0), (IPV6, v6(protocol, &PORTS), six(), 0x5_4321)]
@@ -191,7 +191,7 @@ fn tunnels_are_followed_to_the_innermost_packet() {
 }
 
 #[test]
-fn the_innermost_header_stands_behind_tags_and_pppoe() {
+fn the_innermost_header_is_behind_tags_and_pppoe() {
     let plain = v4(17, &PORTS);
     let tagged = Head::from_network(VLAN, &[&[0, 7, 8, 0][..], &plain].concat());
     assert_eq!(innermost(&tagged, Dissector::Modern), Some((IPV4, &plain[..])));

@@ -66,7 +66,7 @@ fn a_ticket_is_not_dropped() {
 }
 
 #[test]
-fn whoever_watches_is_told() {
+fn observers_are_notified() {
     let mut pool = Pool::new(4);
     let (one, two) = (put(&mut pool, 1), put(&mut pool, 2));
     pool.watch_slot(two.slot());
@@ -107,7 +107,7 @@ fn copies_are_like_what_they_are_of() {
 }
 
 #[test]
-fn where_packets_wait_is_followed_for_who_asks() {
+fn queue_locations_are_kept_for_observers() {
     let mut pool = Pool::new(4);
     let one = put(&mut pool, 1);
     let (qdisc, on) = (Handle::new(1, 0), Handle::new(2, 3));
@@ -188,7 +188,7 @@ fn what_a_packet_is_to_connections() {
 
 /// ICMP has no ports: none are reported.
 #[test]
-fn what_has_no_ports_is_told_none() {
+fn packets_without_ports_report_none() {
     let mut pool = Pool::new(1);
     let pkt = put(&mut pool, 1);
     pool.translate(&pkt, |head| head.network_mut()[9] = 1);
@@ -199,7 +199,7 @@ fn what_has_no_ports_is_told_none() {
 }
 
 #[test]
-fn octets_that_are_rewritten_carry_what_was_noted() {
+fn rewritten_bytes_keep_noted_keys() {
     let mut pool = Pool::new(2);
     let pkt = put(&mut pool, 1);
     assert!(!pool.meta(&pkt).rewritten());

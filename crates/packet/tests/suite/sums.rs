@@ -158,7 +158,7 @@ fn a_sound_header_tells_its_length() {
 /// RFC 1624: what is written into a packet takes the checksums along that cover it, and a wrong one stays
 /// wrong.
 #[test]
-fn octets_that_are_written_keep_checksums_right() {
+fn written_bytes_keep_checksums_right() {
     for (v6, protocol) in
         [(false, TCP), (false, UDP), (false, ICMP), (true, TCP), (true, UDP), (true, ICMPV6)]
     {
@@ -201,7 +201,7 @@ fn octets_that_are_written_keep_checksums_right() {
 
 /// A caller that rewrites bytes itself names the checksums that cover them.
 #[test]
-fn a_head_mends_the_checksums_it_is_told_of() {
+fn a_head_updates_the_named_checksums() {
     for protocol in [TCP, UDP] {
         let mut head = Head::from_network(IPV4, &packet(false, protocol, 12));
         let transport = head.transport();

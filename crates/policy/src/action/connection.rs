@@ -44,7 +44,7 @@ pub struct Ct {
     pub clear: bool,
     /// Its connection is kept from now on, not when the packet has passed the hooks.
     pub commit: bool,
-    /// A connection that someone else began is forgotten: this packet begins one.
+    /// A connection that the other side began is forgotten: this packet begins one.
     pub force: bool,
     /// With `commit`: the connection's mark becomes this in the bits of the second.
     pub mark: Option<(u32, u32)>,

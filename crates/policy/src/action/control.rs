@@ -16,7 +16,7 @@ pub enum Control {
     Pipe,
     /// The packet was taken away (`stolen`).
     Stolen,
-    /// The packet is left to anyone who handles such ones; in software that is no one (`trap`).
+    /// The packet is left to a hardware handler; in software there is none (`trap`).
     Trap,
     /// The filter's actions are carried out again, without so many of the first (`jump`).
     Jump(u32),

@@ -27,7 +27,7 @@ pub enum PacketType {
     Broadcast,
     /// For a group.
     Multicast,
-    /// For someone else.
+    /// For another host.
     OtherHost,
 }
 

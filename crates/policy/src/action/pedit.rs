@@ -48,9 +48,9 @@ pub enum PeditHeader {
     Network,
     /// The link header.
     Ethernet,
-    /// The network header, meant to be IPv4's; no one looks.
+    /// The network header, meant to be IPv4's; it is not checked.
     Ipv4,
-    /// The network header, meant to be IPv6's; no one looks.
+    /// The network header, meant to be IPv6's; it is not checked.
     Ipv6,
     /// What follows the network header, meant to be TCP's.
     Tcp,

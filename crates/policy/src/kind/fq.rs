@@ -57,7 +57,7 @@ pub struct FqStats {
     pub highprio: u64,
     /// How often a flow had to wait for its time.
     pub throttled_times: u64,
-    /// How late flows are let go again, on average, ns.
+    /// How late throttled flows are served again, on average, ns.
     pub latency_ns: u64,
     /// Packets marked because they left too late (`ce_threshold`).
     pub ce_mark: u64,

@@ -107,7 +107,7 @@ impl Kind {
         self.spec().classes
     }
 
-    /// Where filters may hang.
+    /// Where filters may be attached.
     pub const fn filters(self) -> Filters {
         self.spec().filters
     }

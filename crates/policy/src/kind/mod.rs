@@ -1,4 +1,4 @@
-//! The kinds of queueing discipline: one file each, and their tables here.
+//! The kinds of qdisc: one file each, and their tables here.
 
 mod blackhole;
 mod cake;

@@ -1,6 +1,6 @@
 //! Which kinds there are.
 
-/// A kind of queueing discipline that tidegate knows.
+/// A kind of qdisc that tidegate knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// First in, first out, limited in packets.

@@ -23,9 +23,9 @@ pub struct NetemParams {
     pub distribution: Option<NetemDistribution>,
     /// Are there correlations at all?
     pub correlations: Option<NetemCorrelations>,
-    /// How packets are lost.
+    /// The loss model.
     pub loss: NetemLoss,
-    /// Packets that can carry a CE mark (RFC 3168) get one instead of being lost.
+    /// Packets that can carry a CE mark (RFC 3168) get one instead of being dropped.
     pub ecn: bool,
     /// Probability of a second copy.
     pub duplicate: NetemProbability,
@@ -52,7 +52,7 @@ pub struct NetemCorrelations {
     pub duplicate: NetemProbability,
 }
 
-/// How packets are lost; probabilities are in 2^-32.
+/// The loss model; probabilities are in 2^-32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetemLoss {
     /// Each with this probability.

@@ -16,7 +16,7 @@ pub struct PlugParams {
 /// An operation on a plug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlugCommand {
-    /// Plug it: what came since the last plug is an epoch that a release lets go.
+    /// Plug it: packets since the last plug are an epoch that a release sends.
     Block,
     /// Let the last epoch that was closed by a plug go.
     Release,

@@ -17,7 +17,7 @@ pub enum ClassLayout {
     Made,
 }
 
-/// Where filters may hang.
+/// Where filters may be attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filters {
     /// Nowhere: it is not classful.

@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::string::ToString;
 
-/// What is known about a kind of queueing discipline whatever its parameters: a row of the table of kinds.
+/// What is known about a kind of qdisc whatever its parameters: a row of the table of kinds.
 #[derive(Clone, Copy, Debug)]
 pub struct KindSpec {
     /// The kind.
@@ -24,7 +24,7 @@ pub struct KindSpec {
     pub error_style: ErrorStyle,
     /// What classes it has.
     pub classes: ClassLayout,
-    /// Where filters may hang.
+    /// Where filters may be attached.
     pub filters: Filters,
     /// How packets wait in it.
     pub waits: Waits,

@@ -6,7 +6,7 @@ const SECOND: u64 = 1_000_000_000;
 const HOME: IpAddr = IpAddr::V4(core::net::Ipv4Addr::new(192, 0, 2, 1));
 const NUMBER: u32 = 7;
 
-/// Someone with a session at time 0, at a server that requests no token.
+/// A client with a session at time 0, at a server without a token.
 fn welcomed(sessions: &mut Sessions) -> ConnectionId {
     let call = sessions.call(0, HOME, [1; NONCE_LEN], NUMBER).expect("there is room");
     assert!(matches!(
@@ -140,7 +140,7 @@ fn strangers_crowd_out_only_strangers_and_the_most_crowded_first() {
         let _ = sessions.call(u64::from(round), from(1 + round as u8 % 4), [3; NONCE_LEN], 100 + round);
     }
     assert!(sessions.is_known(known) && !sessions.is_overdue(0, known), "who has proved himself stays");
-    // Someone else comes in, and stays while the crowd continues.
+    // Another client comes in, and stays while the crowd continues.
     let honest = sessions.call(50, from(99), [4; NONCE_LEN], 500).expect("there is a place for him");
     for round in 0..40_u32 {
         let _ = sessions.call(60, from(1 + round as u8 % 4), [3; NONCE_LEN], 200 + round);
@@ -339,7 +339,7 @@ fn as_many_addresses_are_remembered_as_there_are_places() {
     let known = |sessions: &Sessions, n| sessions.handshakes.contains_key(&address(n));
     assert!(!known(&sessions, 0) && known(&sessions, 1) && known(&sessions, REMEMBERED));
     assert_eq!(sessions.handshakes.len(), REMEMBERED);
-    // One that is known takes no one's place.
+    // An authenticated one takes no stranger's place.
     assert_eq!(sessions.count_handshake(REMEMBERED as u64, address(7)), Ok(()));
     assert!(known(&sessions, 1));
     // Later, those whose handshakes are used up long ago go all at once.
@@ -349,7 +349,7 @@ fn as_many_addresses_are_remembered_as_there_are_places() {
 }
 
 #[test]
-fn another_version_is_told_so() {
+fn another_version_is_refused_as_such() {
     let mut sessions = Sessions::new(None, Quotas::default());
     let call = sessions.call(0, HOME, [1; NONCE_LEN], NUMBER).expect("there is room");
     let mut hello = ControlMessage::Hello { draw: [2; NONCE_LEN] }.encode();

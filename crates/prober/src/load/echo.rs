@@ -87,7 +87,7 @@ impl Echoes {
         self.sent[self.next as usize % REMEMBERED] = Instant::now();
         match icmp::send(&self.socket, &message::request(self.v6, self.sign, self.next, &data)) {
             Err(error) if !is_passing(&error) => return Err(error),
-            // No space: it is lost on this computer, as it would be on the way.
+            // No space: it is dropped on this computer, as it could be on the path.
             _ => self.next += 1,
         }
         Ok(())

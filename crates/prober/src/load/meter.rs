@@ -63,7 +63,7 @@ pub struct RunningLoad {
     pub(super) threads: Vec<JoinHandle<()>>,
 }
 
-/// What a load's threads and anyone who looks have in common.
+/// The state that a load's threads share with its readers.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) over: AtomicBool,
@@ -159,7 +159,7 @@ impl Pace {
         count
     }
 
-    /// Sleeps until the next is due, or someone ought to listen.
+    /// Sleeps until the next one is due, or the socket must be read.
     pub(super) fn rest(&self, at_most: Duration) {
         let left = self.due.saturating_duration_since(Instant::now()).min(at_most);
         if left >= NAP {

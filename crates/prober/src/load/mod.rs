@@ -1,5 +1,5 @@
-//! Loads for a line at whose remote end no one helps: echo requests in both directions, datagrams that end at
-//! the provider's first router, downloads from any web server.
+//! Loads for a line without a helper at its remote end: echo requests in both directions, datagrams that end
+//! at the provider's first router, downloads from any web server.
 //!
 //! Each counts its bytes by tenths of a second, so that the rate between two moments is known.
 

@@ -14,7 +14,7 @@ use tidegate_sys::stamped;
 /// Bytes of payload, and of what goes in front of them: a packet of 1,400.
 const PAYLOAD: usize = 1372;
 const HEADS: usize = 28;
-/// "Discard" (RFC 863): should one get there after all, no one answers.
+/// "Discard" (RFC 863): a datagram that gets there after all has no reply.
 const PORT: u16 = 9;
 /// How soon it is noticed that all is over.
 const NOTICE: Duration = Duration::from_millis(5);

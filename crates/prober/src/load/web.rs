@@ -118,7 +118,7 @@ fn download(to: SocketAddr, page: &Page, shared: &Shared, meter: &ByteMeter) -> 
             return Err(io::Error::other("it does not answer as a web server does"));
         }
     }
-    // Anyone who was stopped in the middle got something.
+    // A transfer that was stopped in the middle has a result.
     Ok(if shared.is_over() { content.max(1) } else { content })
 }
 

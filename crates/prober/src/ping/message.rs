@@ -19,7 +19,7 @@ pub(crate) struct Sign {
 /// The data of request `number`: this many bytes.
 pub(crate) fn data(sign: Sign, number: u64, size: u16) -> Vec<u8> {
     let mut bytes = [sign.token.to_be_bytes(), number.to_be_bytes()].concat();
-    // As ping does: bytes that count up, so that no one on the way compresses them to nothing.
+    // As ping does: bytes that count up, so that no link compresses them to nothing.
     bytes.extend((SIGNED..size.into()).map(|at| at as u8));
     bytes.truncate(size.into());
     bytes
@@ -32,14 +32,14 @@ pub(crate) fn request(v6: bool, sign: Sign, number: u64, data: &[u8]) -> Vec<u8>
     bytes.extend((number as u16).to_be_bytes());
     bytes.extend(data);
     if !v6 {
-        // Over IPv6 the kernel does it, who knows the addresses that belong to it.
+        // Over IPv6 the kernel computes it, which knows the addresses that belong to it.
         let sum = checksum(&bytes);
         bytes[2..4].copy_from_slice(&sum.to_be_bytes());
     }
     bytes
 }
 
-/// Which request someone speaks of.
+/// The request that a message is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestId {
     /// That one.
@@ -48,8 +48,8 @@ pub(crate) enum RequestId {
     Sequence(u16),
 }
 
-/// Which request an echo message is about that begins with its type: an answer, or our request as someone
-/// quotes it. `None`: none of tidegate's.
+/// The request that an echo message is about, from its type on: a reply, or our request as quoted. `None`:
+/// none of tidegate's.
 pub(crate) fn echo(bytes: &[u8], kinds: [u8; 2], sign: Sign, raw: bool) -> Option<RequestId> {
     let head = bytes.get(..HEAD)?;
     if !kinds.contains(&head[0]) || head[1] != 0 {
@@ -124,7 +124,7 @@ pub(crate) fn is_expiry(v6: bool, kind: u8, code: u8) -> bool {
     code == 0 && kind == if v6 { 3 } else { 11 }
 }
 
-/// Is it a port that no one listens at?
+/// Whether it reports a closed port.
 pub(crate) fn is_closed_port(v6: bool, kind: u8, code: u8) -> bool {
     (kind, code) == if v6 { (1, 4) } else { (3, 3) }
 }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_octet_is_summed_as_if_a_zero_followed() {
+    fn an_odd_byte_is_summed_as_if_a_zero_followed() {
         // RFC 1071's example, and one byte more.
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(checksum(&bytes), !0xddf2);

@@ -61,7 +61,7 @@ impl Pinger {
     /// Begins to ask.
     ///
     /// # Errors
-    /// Too many targets, too short an interval, no permission, no way to someone.
+    /// Too many targets, too short an interval, no permission, no route to a target.
     pub fn begin(plans: &[PingSchedule]) -> Result<Pinger, Error> {
         if plans.is_empty() || plans.len() > MOST_TARGETS {
             return Err(Error::Wrong(format!("from 1 to {MOST_TARGETS} targets can be asked at once")));
@@ -86,7 +86,7 @@ impl Pinger {
         self.began_ns
     }
 
-    /// Looks at what was seen so far. Anyone who looks long keeps answers waiting, though not their times.
+    /// Reads the progress so far. A long read delays the handling of replies, though not their times.
     pub fn look<T>(&self, read: impl FnOnce(&PingProgress) -> T) -> T {
         read(&lock(&self.shared))
     }

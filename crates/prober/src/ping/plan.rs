@@ -60,7 +60,7 @@ impl PingSchedule {
     }
 }
 
-/// What the thread and anyone who looks have in common.
+/// The state that the thread shares with its readers.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) seen: Mutex<PingProgress>,

@@ -53,8 +53,8 @@ pub(super) fn waits(target: &PingTarget, since: u64) -> bool {
     recent.into_iter().any(|request| request.took_ns.is_none())
 }
 
-/// Leaves out the requests that may still be answered, since no one waits for that any more: those sent at
-/// `since` or later that have none.
+/// Leaves out the requests that may still be answered, since the wait has ended: those sent at `since` or
+/// later without a reply.
 pub(super) fn forget_since(target: &mut PingTarget, since: u64) {
     target.requests.retain(|request| request.took_ns.is_some() || request.sent_ns < since);
 }

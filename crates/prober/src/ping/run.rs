@@ -13,7 +13,7 @@ use tidegate_sys::wait::Waiter;
 /// How long the last answers are waited for at least, and at most, ns. Between them: twice the slowest answer
 /// so far.
 const PATIENCE: (u64, u64) = (2_000_000_000, 10_000_000_000);
-/// How soon it is noticed that no one wants more.
+/// How soon a stop is noticed.
 const NOTICE: u64 = 50_000_000;
 /// The most messages of one target before the next one's are read.
 const MOST_AT_ONCE: usize = 256;
@@ -42,7 +42,7 @@ impl Run {
         for (n, plan) in plans.iter().enumerate() {
             let socket = Socket::open(plan)?;
             let interval_ns = u64::try_from(plan.interval.as_nanos()).unwrap_or(u64::MAX);
-            // Spread over the interval: no one's request waits for another's.
+            // Spread over the interval, so that no request waits for another's.
             let first = interval_ns / plans.len() as u64 * n as u64;
             ones.push(One {
                 socket,
@@ -80,7 +80,7 @@ impl Run {
         }
     }
 
-    /// Asks until all is done, or no one wants more.
+    /// Sends and receives until all is done, or it is stopped.
     pub(super) fn go(mut self, shared: &Shared) {
         if let Err(error) = self.exchange(shared) {
             lock(shared).problem = Some(format!("waiting for answers failed: {error}"));
@@ -185,7 +185,7 @@ impl Run {
     fn end(&self, shared: &Shared) {
         let mut seen = lock(shared);
         seen.now_ns = self.clock.now();
-        // Anyone who ends early does not know of the last requests whether they are lost.
+        // After an early end it is unknown whether the last requests are lost.
         if self.targets.iter().any(|one| one.due.is_some()) {
             let since = seen.now_ns.saturating_sub(self.patience());
             seen.targets.iter_mut().for_each(|target| requests::forget_since(target, since));
@@ -243,7 +243,7 @@ mod tests {
     use crate::AddressFamily;
 
     #[test]
-    fn whoever_is_late_passes_over_and_still_asks_as_often() -> Result<(), Error> {
+    fn a_late_sender_skips_requests_and_keeps_the_interval() -> Result<(), Error> {
         let mut plan = PingSchedule::new("127.0.0.1", AddressFamily::V4)?;
         plan.way = super::super::PingMethod::Udp(9);
         let mut one = One { socket: Socket::open(&plan)?, interval_ns: 100, due: Some(0), left: Some(4) };

@@ -134,7 +134,7 @@ impl Socket {
         if icmp::send(self, bytes).is_err()
             && let Err(error) = icmp::send(self, bytes)
         {
-            // No one knows whether the kernel counted those.
+            // Whether the kernel counted those is unknown.
             self.rebind()?;
             return Err(error);
         }

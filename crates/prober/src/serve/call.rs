@@ -40,7 +40,7 @@ pub(super) fn answer(
     let ServedConnection { line, .. } = answering;
     if let Ok(Some((plan, key))) = ended {
         let (stream, early) = line.into_parts();
-        // Who attached up has had enough.
+        // The client has stopped reading.
         let _ = flow::let_flow(shared, call, stream, early, (&plan, &key));
     }
 }
@@ -57,7 +57,7 @@ struct ServedConnection<'s> {
 
 /// An exchange that continues.
 struct Running {
-    /// Who sends the stream down, if there is one.
+    /// The thread that sends the download stream, if there is one.
     sender: Option<JoinHandle<Departures>>,
     /// When the last `Alive` was sent.
     alive: u64,
@@ -73,7 +73,7 @@ impl ServedConnection<'_> {
                 let sessions = self.shared.sessions();
                 (sessions.most(self.call), sessions.is_known(self.call))
             };
-            // A stranger who lost his place is to be gone soon.
+            // A stranger whose place was given away must be gone soon.
             let wait = if self.running.is_some() || !is_known { BUSY } else { IDLE };
             let step = match self.line.receive(most, wait)? {
                 Came::End => return Ok(None),

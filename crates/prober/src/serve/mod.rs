@@ -1,4 +1,4 @@
-//! The serving end: a door for each family of addresses (TCP and UDP), and a thread for each who has called.
+//! The server: a socket for each family of addresses (TCP and UDP), and a thread for each client.
 //!
 //! ```text
 //! socket ── accept ──▶ call thread: messages ──▶ Sessions (shared, no clock of its own) ──▶ actions: send a message, start a stream or a flow, report
@@ -31,7 +31,7 @@ use crate::clock::ProbeClock;
 const LOOK: Duration = Duration::from_millis(100);
 /// The congestion controls that need no module.
 const LOADED_CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// Threads of callers at once: strangers who lost their place, and are about to go, among them.
+/// Threads at once, including those of strangers whose place was given away.
 const MAX_THREADS: usize = 1024;
 /// How to serve.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub struct Serving {
     pub at: Vec<IpAddr>,
     /// The port, TCP and UDP; 0: any that is free (of a single address).
     pub port: u16,
-    /// What who measures must know; `None`: everyone may.
+    /// The token that clients must know; `None`: there is none.
     pub token: Option<Token>,
     /// What is let happen.
     pub quotas: Quotas,
@@ -59,7 +59,7 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// Opens the doors.
+    /// Opens the sockets.
     ///
     /// # Errors
     /// A port is taken, an address not ours. That this machine lacks one of the families is none, if it was

@@ -29,7 +29,7 @@ const SILENT_NS: u64 = 10_000_000_000;
 const ALIVE_NS: u64 = 1_000_000_000;
 /// How long it is waited for packets and messages at once.
 const LOOK: Duration = Duration::from_millis(50);
-/// What is lost is not waited for longer than this beyond two round trips, ns.
+/// Lost packets are not waited for longer than this beyond two round trips, ns.
 const QUIET_NS: u64 = 300_000_000;
 
 pub(super) fn carry_out(

@@ -18,7 +18,7 @@ use crate::target::ServerTarget;
 
 /// How long one address may take to answer.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How often someone is called who refuses, and how long is waited before the next call.
+/// How often a refused connection is tried again, and the time between.
 const TRIES: u32 = 10;
 const BETWEEN: Duration = Duration::from_millis(150);
 /// How long a reply may take.
@@ -87,7 +87,7 @@ fn reach(target: &ServerTarget) -> Result<(TcpStream, SocketAddr), Error> {
     Err(last)
 }
 
-/// Anyone who was started at the same time as we were may not listen yet.
+/// A server that was started at the same time may not listen yet.
 fn call(to: SocketAddr) -> io::Result<TcpStream> {
     for _ in 0..TRIES {
         match TcpStream::connect_timeout(&to, CONNECT) {

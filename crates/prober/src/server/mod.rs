@@ -30,12 +30,12 @@ impl ServerSession {
     /// Begins a session.
     ///
     /// # Errors
-    /// No one is there, or he does not want us.
+    /// There is no server, or it refuses.
     pub fn connect(target: &ServerTarget) -> Result<ServerSession, Error> {
         handshake::connect(target)
     }
 
-    /// Anyone who sets this ends the exchange that continues: what came so far is its outcome.
+    /// Setting this flag ends the exchange that is going on: what arrived so far is its result.
     pub fn stop_on(&mut self, flag: &'static AtomicBool) {
         self.stop = Some(flag);
     }

@@ -121,8 +121,8 @@ impl State {
         ends
     }
 
-    /// Judges a packet that waited for `sojourn` nanoseconds; `bulk` flows are charged for what is dropped
-    /// (0: no one is).
+    /// Decides about a packet with a sojourn time of `sojourn` nanoseconds; `bulk` flows share the cost of
+    /// drops (0: none).
     pub fn decide(
         &mut self,
         params: &Params,

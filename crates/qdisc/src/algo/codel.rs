@@ -309,7 +309,7 @@ mod tests {
 
     /// Nothing is dropped where no more than one packet of the largest size waits (RFC 8289, section 5.4).
     #[test]
-    fn a_last_packet_is_no_standing_queue() {
+    fn a_last_packet_is_no_persistent_queue() {
         let params = Params::new(1514);
         let mut counts = Stats::default();
         let above = |backlog: u32| {

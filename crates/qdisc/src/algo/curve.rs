@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn after_an_idle_time_the_lesser_curve_holds() {
+    fn after_an_idle_time_the_lesser_curve_applies() {
         // Concave: 1000 bytes fast, then slow. Long idle: the old curve is far above, the burst is granted
         // again.
         let shape = Shape::new(&ServiceCurve { m1: 1_000_000, d_us: 1000, m2: 1000 });
@@ -225,7 +225,7 @@ mod tests {
     /// A class that comes back while its old curve is still on its first piece: the lesser of both all along,
     /// before the old one's bend and behind it.
     #[test]
-    fn before_the_bend_the_lesser_curve_holds_too() {
+    fn before_the_bend_the_lesser_curve_applies_too() {
         let shape = Shape::new(&ServiceCurve { m1: 1_000_000, d_us: 1000, m2: 1000 });
         let old = Curve::from(&shape, 0, 0);
         let (x, y) = (TICKS / 2000, 100);

@@ -275,7 +275,7 @@ mod tests {
 
     /// V-E2: after a burst of 50 packets into an empty queue the average is L + 1 + ((1 - w)^(L+1) - 1) / w.
     #[test]
-    fn a_burst_moves_the_average_as_the_paper_says() {
+    fn a_burst_moves_the_average_as_in_the_paper() {
         // A weight of 1/512, and lengths in packets of 1,000 bytes.
         let curve = RedCurve { wlog: 9, ..curve(1 << 28) };
         let params = Params::new(curve, None).unwrap_or_else(|| unreachable!("the kernel takes these"));

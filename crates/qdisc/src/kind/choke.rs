@@ -230,8 +230,8 @@ impl Discipline for Choke {
             cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
-        // With enough gaps the ring comes round before the limit does. Linux writes over what it finds there:
-        // that packet is neither sent nor counted as lost, and stays in the backlog for good.
+        // With enough gaps the ring wraps before the limit is reached. Linux overwrites what it finds there:
+        // that packet is neither sent nor counted as dropped, and stays in the backlog for good.
         if let Some(forgotten) = self.ring[self.tail as usize].replace(pkt) {
             cx.pool.release(forgotten);
         }

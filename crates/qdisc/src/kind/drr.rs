@@ -134,8 +134,8 @@ impl Discipline for Drr {
             let had = class.child.qlen() > 0;
             let len = match class.child.peek(cx) {
                 Peek::Packet(len) => len,
-                // A child that holds back what it has stops the whole ring, as in Linux; so does one whose
-                // packets vanished. One that dropped all it had is idle (recorded:
+                // A child with a backlog that may not leave yet stops the whole ring, as in Linux; so does
+                // one whose packets vanished. One that dropped all it had is idle (recorded:
                 // answers/drr-class-idle-when-its-child-dropped-all).
                 nothing => {
                     if had && class.child.qlen() == 0 {

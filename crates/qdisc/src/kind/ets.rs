@@ -167,8 +167,8 @@ impl Ets {
         let had = band.child.qlen() > 0;
         let len = match band.child.peek(cx) {
             Peek::Packet(len) => len,
-            // A child that holds back what it has stops all of them, as in Linux; so does one whose packets
-            // vanished.
+            // A child with a backlog that may not leave yet stops all of them, as in Linux; so does one whose
+            // packets vanished.
             nothing => {
                 if had && band.child.qlen() == 0 {
                     self.deactivate(at as usize);

@@ -100,7 +100,8 @@ impl Discipline for PfifoFast {
 
     fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         for band in &mut self.bands {
-            // The kernel frees these at once and not with the others (recorded: answers/pfifo_fast-purged-at-once).
+            // The kernel frees these at once and not with the others (recorded:
+            // answers/pfifo_fast-purged-at-once).
             while let Some(pkt) = band.pop(cx) {
                 cx.drop(own.handle, pkt, DropReason::PurgedAtOnce);
             }

@@ -23,7 +23,7 @@ pub(crate) struct Plug {
     current: u32,
     /// Packets of the epoch that it closed.
     closed: u32,
-    /// Packets that were let go and have not left.
+    /// Packets that were released and have not left.
     released: u32,
 }
 

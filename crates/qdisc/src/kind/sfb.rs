@@ -2,9 +2,9 @@
 //!
 //! A flow is hashed into one bin on each of eight levels. A bin that fills raises its probability of marking,
 //! one found empty lowers it; a packet is marked with the lowest probability of its bins, so a flow that
-//! responds is safe as long as one of its bins is not shared with one that does not. Anyone who comes to
-//! probability 1 in all bins is held to a rate. The hash key changes after `rehash`; shortly before, the next
-//! key's bins learn about those flows too. The queue itself is a child.
+//! responds is safe as long as one of its bins is not shared with one that does not. A flow with probability
+//! 1 in all bins is limited to a rate. The hash key changes after `rehash`; shortly before, the next key's
+//! bins learn about those flows too. The queue itself is a child.
 
 use crate::batch::BuiltIn;
 use crate::classful::Classful;

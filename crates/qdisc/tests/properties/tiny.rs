@@ -131,7 +131,7 @@ fn quantum(class: usize) -> u32 {
 }
 
 #[test]
-fn drr_serves_as_its_paper_says() {
+fn drr_serves_as_in_its_paper() {
     for number in 0..CHOICES.pow(STEPS) {
         let (mut watched, mut paper) = (Watched::new(Flat::Drr), RoundRobin::default());
         let go = |watched: &mut Watched, paper: &mut RoundRobin| {

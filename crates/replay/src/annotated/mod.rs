@@ -1,7 +1,7 @@
 //! Packets with their class, queue, delay and outcome, as pcapng: Wireshark shows why a packet was late.
 //!
 //! [`CapturedPackets`] follows a capture's packets through a policy, [`SimulatedPackets`] those of a
-//! scenario's machines. Neither opens a file: anyone who has one gives a [`PcapSink`].
+//! scenario's machines. Neither opens a file: the caller passes a [`PcapSink`].
 
 mod captured;
 mod pcapng_writer;

@@ -24,7 +24,7 @@ pub(super) struct PcapngWriter {
     /// Entries that are not due: packets leave a modem later than they are reported.
     ahead: BinaryHeap<Reverse<Waiting>>,
     count: u64,
-    /// Of each interface what was lost since its last packet.
+    /// For each interface the packets missing since its last packet.
     lost: Vec<u64>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct PcapngWriter {
 pub(super) struct Entry<'s> {
     /// Its number, the same wherever it is noted.
     pub(super) number: u64,
-    /// When it left or was lost.
+    /// When it left or was dropped.
     pub(super) at: Time,
     pub(super) interface: u32,
     /// The queue it was in, as a number.

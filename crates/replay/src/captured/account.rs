@@ -15,7 +15,7 @@ use tidegate_trial::{START, TrialPolicy};
 /// The bits of ECN, and what they are when congestion was met.
 const ECN: u8 = 3;
 
-/// Someone who looks at every packet of a capture as it leaves.
+/// An observer of every packet of a capture as it leaves.
 pub trait PacketObserver {
     /// The links are there; no packet has arrived yet.
     fn begin(&mut self, gateway: &CaptureNetwork);
@@ -135,7 +135,7 @@ impl<'p> Account<'p> {
 
     /// A packet's stay somewhere has ended.
     pub(crate) fn stayed(&mut self, gateway: &CaptureNetwork, sojourn: &SojournRecord) {
-        // What machines make of packets is no one's of the capture.
+        // Copies that machines make belong to no packet of the capture.
         let Some(number) = sojourn.owner.filter(|_| !sojourn.copy) else { return };
         let Some(life) = self.lives.get_mut(&number) else { return };
         life.marked |= sojourn.dsfield & ECN == ECN && sojourn.came_with & ECN != ECN;

@@ -191,7 +191,7 @@ impl<'s> Conversations<'s> {
             proto::UDP => (transport + 8, 0),
             _ => return,
         };
-        // Who answers a call is not the client, even if the call itself is not in the capture.
+        // The side that answers a call is not the client, even if the call itself is not in the capture.
         let answers = flags & (tcp_flags::SYN | tcp_flags::ACK) == tcp_flags::SYN | tcp_flags::ACK;
         let (key, by_client) = match self.known.contains_key(&key.back()) || answers {
             true => (key.back(), false),
@@ -321,7 +321,7 @@ fn item(part: &Conversation, near: &str, session: &str) -> String {
     );
     let (packets, bytes) = talk.sent[usize::from(!talk.forth())];
     if key.protocol == proto::TCP {
-        // The one who is here calls, whichever way the bytes go.
+        // The local side calls, whichever way the bytes go.
         let way = if talk.is_out() { format!("{near} -> {session}") } else { format!("{near} <- {session}") };
         let _ = writeln!(text, "tcp = \"{way}\"\nbytes = {}", bytes.max(1));
     } else {

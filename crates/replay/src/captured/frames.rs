@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_ip_is_taken_off() {
+    fn headers_before_ip_are_removed() {
         let mac = [0; 12];
         let befores: [(u16, Vec<u8>, Option<CaptureDirection>); 10] = [
             (link::RAW, vec![], None),

@@ -87,7 +87,7 @@ pub fn as_address(address: &[u8; 16]) -> IpAddr {
     }
 }
 
-/// Addresses that no one has outside (RFC 1918, RFC 6598, RFC 3927).
+/// Addresses without a place on the Internet (RFC 1918, RFC 6598, RFC 3927).
 const PRIVATE: [Prefix; 5] = [
     Prefix::v4([10, 0, 0, 0], 8),
     Prefix::v4([172, 16, 0, 0], 12),

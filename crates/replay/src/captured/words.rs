@@ -3,7 +3,7 @@
 use tidegate_gateway::DropReason;
 use tidegate_packet::Handle;
 
-/// Why a packet was lost, in words; `in_device`: at a machine's device, not before a plain line.
+/// Why a packet was dropped, in words; `in_device`: at a machine's device, not before a plain line.
 pub fn reason(why: Option<(Handle, DropReason)>, in_device: bool) -> &'static str {
     match why.map(|(_, why)| why) {
         None if in_device => "the machine has no way for it",

@@ -30,8 +30,8 @@ impl Run<'_> {
         self.route_arrived(now);
     }
 
-    /// The devices continue after an offer to the link. What is lost or redirected before the link does not
-    /// wake it.
+    /// The devices continue after an offer to the link. A packet dropped or redirected before the link does
+    /// not wake it.
     fn served(&mut self, now: Time, offer: XmitStatus) {
         let offered = self.serve_beside(now, None);
         if offered || wakes(offer) {

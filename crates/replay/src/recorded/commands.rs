@@ -1,4 +1,4 @@
-//! Who carries out the commands of a recording.
+//! How the commands of a recording are carried out.
 
 use std::error::Error;
 use std::fmt;

@@ -11,7 +11,7 @@ pub enum ReplayError {
     NoDevice,
     /// More packets are in flight than there is space for.
     TooManyPackets,
-    /// Who carries out commands failed.
+    /// Carrying out commands failed.
     Commands(Box<dyn Error + Send + Sync>),
 }
 

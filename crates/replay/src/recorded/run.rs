@@ -19,7 +19,7 @@ const POOL: usize = 1 << 20;
 /// Carries out a recording again: its script, then packets and commands in the order of their times.
 ///
 /// # Errors
-/// The machine has no device `link0`, too many packets are in flight, or who carries out commands fails.
+/// The machine has no device `link0`, too many packets are in flight, or commands cannot be carried out.
 pub fn replay(
     recording: &Recording,
     machine: Machine,
@@ -147,7 +147,7 @@ impl<'r> Run<'r> {
         let (pool, random) = (&mut self.pool, &mut self.random);
         self.commands.line(command, &mut self.machine.shim(pool, random)).map_err(ReplayError::Commands)?;
         self.look_around();
-        // A change may let something go at once, but no one polls for it: the kernel does not either.
+        // A change may let a packet leave at once, but nothing polls for it: the kernel does not either.
         Ok(())
     }
 

@@ -13,7 +13,7 @@ pub struct Sample {
     pub class: &'static str,
     /// Values, ascending.
     pub sorted: Vec<u64>,
-    /// How many there would be if none were lost: the line ends at the share that came.
+    /// The number of requests, lost ones included: the line ends at the share that arrived.
     pub of: usize,
 }
 

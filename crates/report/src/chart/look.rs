@@ -1,5 +1,5 @@
-//! How things that are compared look, everywhere the same: a colour, and a line's dashes besides, so that
-//! no one depends on colour alone.
+//! The look of things that are compared, the same everywhere: a colour, and a line's dashes besides, so that
+//! no reader depends on colour alone.
 
 /// The look of the nth thing compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,9 @@
-//! Who is there and what joins them: places in columns by their distance from one end, roads between them
-//! with what they carry.
+//! Nodes and links: nodes in columns by their distance from one end, links between them with what they carry.
 
 use super::drawing::{Body, Drawing, cut, escape, short, words};
 use std::fmt::Write as _;
 
-/// Someone in the network.
+/// A node of the network.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkNode {
     /// The node's name, written below its box.

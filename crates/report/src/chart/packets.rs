@@ -1,5 +1,5 @@
 //! Packets on their way through a queue: when each arrived, how long it waited, when it left, and which were
-//! lost.
+//! dropped.
 
 use super::drawing::{Body, COLOURS, Drawing, OTHERS, cut, short, words};
 use super::scale::Scale;
@@ -28,7 +28,7 @@ pub enum SpanEnd {
         /// With a congestion mark that it did not have when it came.
         marked: bool,
     },
-    /// It was lost, at this time, ms.
+    /// It was dropped, at this time, ms.
     Dropped(f64),
     /// It still waits.
     Waits,

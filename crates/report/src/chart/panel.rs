@@ -102,7 +102,7 @@ impl Panel {
         }
     }
 
-    /// Strokes of a row: what was lost at these times.
+    /// Strokes of a row: losses at these times.
     pub(super) fn strokes(
         &self,
         out: &mut String,

@@ -230,7 +230,7 @@ impl Plot {
         }
     }
 
-    /// Short strokes in a row at the top: when something was lost.
+    /// Short strokes in a row at the top: the times of losses.
     pub(super) fn losses(&mut self, class: &str, top: f64, times: impl Iterator<Item = f64>) {
         let columns: BTreeSet<i64> =
             times.map(|time| (self.x.scale.share(time) * WIDE / 2.0) as i64).collect();

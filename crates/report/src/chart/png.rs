@@ -85,7 +85,7 @@ pub fn png(drawing: &Drawing, _width: f64, _scale: f32, _theme: Theme) -> Result
 mod tests {
     #[test]
     #[cfg(not(feature = "png"))]
-    fn what_is_not_built_in_is_said() {
+    fn missing_features_are_reported() {
         let drawing = crate::chart::pingexp("a drawing", "nothing", &[], crate::chart::SeriesStyle::Dots);
         let error = super::png(&drawing, 100.0, 1.0, super::Theme::Light).expect_err("no PNG");
         assert!(error.to_string().contains("not built into this program"), "{error}");

@@ -1,4 +1,4 @@
-//! Throughput stacked by class: who gets the line.
+//! Throughput stacked by class.
 
 use super::axis::Axis;
 use super::drawing::{Drawing, Margin};

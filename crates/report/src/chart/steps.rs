@@ -18,7 +18,7 @@ pub struct Steps {
     pub courses: Vec<Vec<f64>>,
     /// Levels to compare with; the highest named at the left, others at the right.
     pub references: Vec<Reference>,
-    /// Steps in which something was lost.
+    /// Steps with losses.
     pub losses: Vec<usize>,
     /// Only lines, nothing filled.
     pub open: bool,

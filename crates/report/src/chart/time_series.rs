@@ -1,4 +1,4 @@
-//! Courses of several things over the same time: lines or dots, what was lost, and what happened meanwhile.
+//! Several time series over the same time: lines or dots, losses, and events.
 
 pub use tidegate_analysis::experiment::Moment;
 
@@ -15,7 +15,7 @@ pub struct ChartSeries {
     pub name: String,
     /// How it looks.
     pub look: Look,
-    /// Time and value in order of time; no value: it was lost, and is marked at the top.
+    /// Time and value in order of time; no value: lost, which is marked at the top.
     pub points: Vec<(f64, Option<f64>)>,
 }
 

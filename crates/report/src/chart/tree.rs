@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// A box of the tree; parents come before their children.
 #[derive(Clone, Debug, Default)]
 pub struct TreeBox {
-    /// The index of the box it hangs on.
+    /// The index of its parent's box.
     pub parent: Option<usize>,
     /// Its name, in strong letters.
     pub name: String,

@@ -77,7 +77,7 @@ pub(super) fn distribution(all: &[RunView<'_>], under: &str, id: &str) -> Vec<Dr
     charts_of(&shown).map(draw).collect()
 }
 
-/// Each answer lifts the line; what was lost leaves it below the top.
+/// Each reply lifts the line; losses leave it below the top.
 fn stairs(one: &RunView<'_>, id: &str, end: f64) -> Vec<(f64, Option<f64>)> {
     let Some(probe) = probe(one, id) else { return Vec::new() };
     let mut answered: Vec<u64> = probe.within(one.run.window).filter_map(|(_, took)| took).collect();

@@ -1,4 +1,4 @@
-//! Who is there and what joins them.
+//! Nodes and links.
 
 use crate::chart::{Drawing, NetworkLink, NetworkNode, network};
 use tidegate_analysis::experiment::joined;

@@ -1,4 +1,4 @@
-//! Who gets the line: throughput stacked by class, then each class against what it was promised.
+//! Throughput stacked by class, then each class against its guaranteed rate.
 
 use super::palette::Palette;
 use super::parts::{Data, Reading, chip, end_of, figure, span_title, spans, steps_of};
@@ -191,7 +191,7 @@ fn share_table(run: &TrialRun, leaves: &[&ClassSeries], end: u64) -> Data {
 /// Classes with a card of their own at most.
 const MOST_CARDS: usize = 9;
 
-/// A card for each class: its rate against what it was promised, its queue, its tokens.
+/// A card for each class: its rate against its guaranteed rate, its queue, its tokens.
 pub(super) fn cards(trial: &TrialDocument, pair: &Pair<'_>, palette: &Palette) -> Markup {
     let Some(run) = pair.with.filter(|run| !run.classes.is_empty()) else { return Markup::default() };
     let mut classes: Vec<&ClassSeries> = run.classes.iter().filter(|class| !silent(class)).collect();

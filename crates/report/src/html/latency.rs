@@ -173,7 +173,7 @@ fn distribution(figures: &FigurePair<'_>, probe: &TrialProbe) -> Markup {
     figure(&[drawing], caption, Reading::Upwards, &data)
 }
 
-/// Within which time a share of all, lost ones included, was answered.
+/// The time within which a share of all requests, lost ones included, got a reply.
 fn came_within(sample: &Sample, share: f64) -> String {
     let lost = sample.of - sample.sorted.len();
     let with_lost = sample.sorted.iter().copied().chain(std::iter::repeat_n(u64::MAX, lost));

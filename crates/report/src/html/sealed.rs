@@ -2,8 +2,8 @@
 //! program wrote.
 //!
 //! Both are named by their hash (CSP Level 3, section 2.3.1), so that markup which slips through the escaping
-//! of someone's text can neither run nor restyle anything. Style attributes have no hash in the browsers
-//! there are; those of our own charts become rules of the style sheet.
+//! of foreign text can neither run nor restyle anything. Style attributes have no hash in the browsers there
+//! are; those of our own charts become rules of the style sheet.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_to_write_is_told_as_tc_counts_it() {
+    fn options_are_given_as_tc_counts() {
         let step = RateTrial {
             bits_per_second: 5e6,
             sustained: true,

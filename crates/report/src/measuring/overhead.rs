@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_told_in_words_to_paste() {
+    fn cells_are_written_as_options_to_paste() {
         let sentence = text(&document());
         for expected in [
             "up: 40 bytes over IP (40 to 40 with 95 % confidence), ATM cells, 53 bytes for each 48 (ADSL), \

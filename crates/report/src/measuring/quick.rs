@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bloated_line_is_told_as_one() {
+    fn a_bloated_line_is_reported_as_one() {
         let places = vec![place("192.168.1.1", 1, 1, 0), place("isp", 2, 9, 300), place("far", 3, 20, 300)];
         let idle = LoadPhase { window: (0, 2000 * MS), ..LoadPhase::default() };
         let by = "two TCP transfers".to_owned();

@@ -27,7 +27,7 @@ fn sides(change: impl FnOnce(&mut Experiment)) -> [Side; 2] {
 }
 
 #[test]
-fn what_is_not_alike_is_said() {
+fn differences_in_kind_are_reported() {
     let sides = sides(|other| {
         other.title = "Another line".into();
         other.policies.retain(|policy| policy.name != "tbf");
@@ -72,7 +72,7 @@ fn as_text() {
 }
 
 #[test]
-fn no_difference_is_said_to_be_none() {
+fn no_difference_is_reported_as_none() {
     let sides = sides(|_| {});
     let text = comparison_text(&Comparing::new(&sides));
     assert!(text.contains("No change is significant (exact permutation test of "), "{text}");

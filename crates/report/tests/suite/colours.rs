@@ -60,7 +60,7 @@ fn distance(eye: &[Rgb; 3], a: Rgb, b: Rgb) -> f64 {
 }
 
 #[test]
-fn neighbours_are_told_apart() {
+fn neighbours_are_distinguished() {
     // In OKLab 0.02 is a difference one just sees; areas beside each other have a line between them and names
     // besides.
     const APART: f64 = 0.07;

@@ -5,7 +5,7 @@ use tidegate_measure::pinged::Pinged;
 use tidegate_report::measuring::ping::{page, text};
 
 #[test]
-fn the_table_and_what_is_said_besides() {
+fn the_table_and_its_remarks() {
     let expected = "\
 voip: example.org (192.0.2.1), echo requests of 200 B every 200 ms, DS field 0xb8
 hop <2>: 192.0.2.1, the hop at distance 2, by UDP to port 33434 of 0 B every 1.00 s

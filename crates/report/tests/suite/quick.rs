@@ -82,7 +82,7 @@ fn named(line: &Line, sentence: &str) -> u64 {
 }
 
 #[test]
-fn what_is_said_of_a_line_is_so() {
+fn sentences_about_a_line_are_true() {
     let mut draws = Seeded::new(20_261_123);
     let (mut one, mut several, mut unsaid) = (0, 0, 0);
     for _ in 0..4000 {

@@ -38,7 +38,7 @@ fn what_has_no_room_goes_and_names_are_cut() {
 
 /// The kernel's figures have no times and no packet I/O backend; the tree is the same.
 #[test]
-fn what_is_not_told_is_nothing() {
+fn missing_figures_are_none() {
     let plain = |at| {
         let mut document = snapshot(at, 100, 1000);
         for member in ["door", "counts"] {

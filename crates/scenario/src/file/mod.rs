@@ -125,7 +125,7 @@ fn step(value: TableValue<'_>) -> Result<Nanos, Diagnostic> {
     }
 }
 
-/// What goes on under every load.
+/// The traffic under every load.
 struct Everywhere {
     items: Vec<TrafficItem>,
     programs: Vec<HostProgram>,

@@ -1,4 +1,4 @@
-//! Who is there and what joins them.
+//! The nodes and the links between them.
 
 use super::beside::Beside;
 use super::commands::command;
@@ -23,12 +23,12 @@ const MAX_ENDS: usize = 256;
 pub(crate) struct Network {
     pub nodes: Vec<ScenarioNode>,
     pub cables: Vec<ScenarioLink>,
-    /// Where each device's cable is, for those who put a second one in.
+    /// The cable of each device, to refuse a second one.
     plugged: BTreeMap<(usize, usize), String>,
 }
 
 impl Network {
-    /// The number of a node, new if no one is called so yet.
+    /// The number of a node, new if there is none of this name yet.
     pub(crate) fn node(&mut self, name: &str) -> usize {
         if let Some(at) = self.find(name) {
             return at;
@@ -303,7 +303,7 @@ impl Network {
         Ok(())
     }
 
-    /// Gives everyone an address who has none: hosts at a machine's device 10.0.N.M by link and order,
+    /// Gives an address to each node without one: hosts at a machine's device 10.0.N.M by link and order,
     /// others 198.51.100.N.
     pub(crate) fn settle(&mut self) {
         let mut others = 0_u8;
@@ -328,7 +328,7 @@ impl Network {
         }
     }
 
-    /// Is there a way for what goes on?
+    /// Whether there is a path for the traffic.
     pub(crate) fn reaches(&self, item: &TrafficItem) -> Result<(), Diagnostic> {
         let mut seen = vec![item.from];
         let mut next = 0;

@@ -1,4 +1,4 @@
-//! What goes on.
+//! The traffic of a scenario.
 
 use super::network::{Network, dsfield, tcp_keys};
 use crate::model::{DatagramPacing, NodeRole, TcpOptions, TrafficItem, TrafficKind};
@@ -24,7 +24,7 @@ const VOICE: u8 = 0xb8;
 /// Payload of a frame of speech (G.711, 20 ms) and its RTP header: 200 bytes with the headers of UDP and IP.
 const SPEECH: u32 = 172;
 
-/// The items of a list; who takes part becomes a host.
+/// The items of a list; the ends become hosts.
 pub(crate) fn items(value: TableValue<'_>, network: &mut Network) -> Result<Vec<TrafficItem>, Diagnostic> {
     let mut items = Vec::new();
     for entry in list(value)? {
@@ -41,7 +41,7 @@ pub(crate) fn items(value: TableValue<'_>, network: &mut Network) -> Result<Vec<
     Ok(items)
 }
 
-/// What goes on under every load and what goes on under this one; nothing is called as another is.
+/// The traffic under every load and that of this one; names must be unique.
 pub(crate) fn joined(
     everywhere: &[TrafficItem],
     own: Vec<TrafficItem>,

@@ -32,7 +32,7 @@ pub(super) fn ask(host: &str, unknown: &mut Vec<String>) -> Result<EcnResult> {
     Ok(EcnResult { host: host.to_owned(), sent: SENT, answered, quoted: on_the_way(address, unknown)? })
 }
 
-/// Who quoted a request on the way, and the DS field that it had there.
+/// The routers on the path that quoted a request, and the DS field that it had there.
 fn on_the_way(address: IpAddr, unknown: &mut Vec<String>) -> Result<Vec<(String, u8)>> {
     match quoted::find(address, SENT, MOST_HOPS) {
         Ok(found) => Ok(found.into_iter().map(|(by, field)| (by.to_string(), field)).collect()),

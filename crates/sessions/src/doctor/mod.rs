@@ -64,7 +64,7 @@ pub fn diagnose(options: &DoctorOptions<'_>) -> Result<(Diagnosis, bool)> {
     Ok((diagnosis, is_stopped))
 }
 
-/// The facts, and whether someone did not want to wait for all of them.
+/// The facts, and whether the user stopped the wait for all of them.
 fn gather(options: &DoctorOptions<'_>) -> Result<(Facts, bool)> {
     let mut facts = Facts {
         devices: system::devices(),
@@ -100,7 +100,7 @@ fn gather(options: &DoctorOptions<'_>) -> Result<(Facts, bool)> {
     Ok((facts, stop.load(Ordering::Relaxed)))
 }
 
-/// Waits until it is time, or no one wants to wait.
+/// Waits until it is time, or the user stops the wait.
 fn wait(until: Instant, stop: &AtomicBool) -> std::io::Result<()> {
     loop {
         let left = until.saturating_duration_since(Instant::now());

@@ -18,7 +18,7 @@ use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
 
 /// Kinds that hold nothing: what comes in passes them.
 const INWARDS: [&str; 2] = ["ingress", "clsact"];
-/// The handle of the place where filters of what comes in hang.
+/// The parent of filters on incoming packets.
 const INGRESS: Handle = Handle::new(0xffff, 0);
 /// Findings of the checker that are repeated here.
 const MOST_CHECKED: usize = 5;

@@ -60,7 +60,7 @@ pub struct Captures<'c> {
     pub sent: Option<&'c Path>,
     /// Only what goes to this port.
     pub port: Option<u16>,
-    /// How many were sent, if someone knows.
+    /// How many were sent, if that is known.
     pub count: Option<u32>,
     /// The command line that looks again, for the document.
     pub again: String,
@@ -69,7 +69,7 @@ pub struct Captures<'c> {
 /// What was lost between two captures. `say` gets a message about a capture that is damaged at its end.
 ///
 /// # Errors
-/// A file cannot be read or is no capture, or no one knows how many packets were sent.
+/// A file cannot be read or is no capture, or it is unknown how many packets were sent.
 pub fn captured(captures: &Captures<'_>, say: &dyn Fn(&str)) -> Result<LossDocument> {
     let result_of = |path| read_capture(path, captures.port, say);
     let far = result_of(captures.received)?;
@@ -181,7 +181,7 @@ fn both(mut near: Vec<Seen>, mut far: Vec<Seen>, notes: &mut Vec<String>) -> Res
     }
     let mut course = matched(&near, &far);
     if course.arrived() == 0 && !far.is_empty() {
-        // Someone on the way may have given them another source.
+        // A router on the path may have translated their source.
         for seen in near.iter_mut().chain(&mut far) {
             seen.key.ports.0 = None;
         }

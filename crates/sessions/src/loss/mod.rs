@@ -1,4 +1,4 @@
-//! What is lost one way, and the other.
+//! The losses of each direction.
 //!
 //! ```text
 //! with our server   ServerSession: the same packets both ways                     ──▶ StreamTrace ─┐

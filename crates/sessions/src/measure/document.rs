@@ -11,7 +11,7 @@ use tidegate_measure::stream::{ExchangeResult, PacketRecord, Stream, StreamTrace
 use tidegate_probe_wire::FlowDirection;
 use tidegate_prober::{Error, MeasuredFlow};
 
-/// Who is at the ends.
+/// The names of the ends.
 pub(crate) const HERE: &str = "here";
 
 /// A load that was carried out, as part of the test.
@@ -136,7 +136,7 @@ impl LoadProbe<'_> {
         let ways = [(FlowDirection::Up, &up), (FlowDirection::Down, &down)];
         let mut probes: Vec<ProbeRecord> =
             ways.into_iter().map(|(way, sent)| self.one_way(way, sent)).collect();
-        // A call is what goes one way; of all else people ask how long it takes there and back.
+        // A call is sent one way; for all else the round trip counts.
         if !self.probe.id.starts_with("voip") {
             let both: Vec<(&Sent, &Sent)> = up.iter().zip(&down).collect();
             let answer =
@@ -182,7 +182,7 @@ impl LoadProbe<'_> {
                 (FlowDirection::Up, ..) => journey.sent?,
                 // By our clock it was sent as long before it arrived as it took.
                 (FlowDirection::Down, Some(arrived), Some(took)) => arrived.saturating_sub(*took),
-                // What is lost has no time of tidegate's but the one when it was due.
+                // A lost packet has no other time than the one when it was due.
                 (FlowDirection::Down, ..) => {
                     journey.sent?;
                     first + due.at_ns

@@ -40,7 +40,7 @@ pub struct Measurement {
     pub again: String,
 }
 
-/// Shows that a load of this title and length goes on, until what it returns is dropped.
+/// Shows that a load of this title and length runs, until the returned value is dropped.
 pub type Progress<'p> = &'p dyn Fn(&str, Duration) -> Box<dyn Any>;
 
 impl Measurement {

@@ -12,7 +12,7 @@ pub struct Plan {
     pub loads: Vec<LoadPlan>,
 }
 
-/// What goes on at the same time.
+/// The loads that run at the same time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadPlan {
     /// Its name in results.
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_stand_beside_each_other() {
+    fn marks_are_next_to_each_other() {
         let marks = vec![("BE".to_owned(), 0), ("EF".to_owned(), 46)];
         let plan = plan(None, &Wishes { marks, ..wishes() }).unwrap_or_default();
         let ids: Vec<&str> = plan.loads[1].probes.iter().map(|probe| probe.id.as_str()).collect();

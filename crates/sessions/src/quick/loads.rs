@@ -33,7 +33,7 @@ const STEP: u64 = 100_000_000;
 pub(super) struct Stage<'w> {
     /// Everybody on the way.
     pub(super) watch: &'w Watch,
-    /// Someone wants it to end.
+    /// The flag that ends it.
     pub(super) stop: &'static AtomicBool,
     /// Never more than this, bits per second.
     pub(super) most: f64,
@@ -42,7 +42,7 @@ pub(super) struct Stage<'w> {
 }
 
 impl Stage<'_> {
-    /// Does someone want it to end?
+    /// Whether the flag is set.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -26,7 +26,7 @@ const TIMES: std::ops::RangeInclusive<u64> = 15_000_000_000..=120_000_000_000;
 const IDLE: f64 = 0.16;
 const BESIDES: f64 = 0.2;
 
-/// Who answers, and how.
+/// A server, by its kind.
 enum Reflector {
     /// A server of tidegate's.
     Server(Box<ServerSession>),
@@ -95,7 +95,7 @@ pub fn measure(options: &QuickOptions<'_>) -> Result<Quick> {
     Ok(quick)
 }
 
-/// Who the named ones are.
+/// The servers that were named.
 fn reflectors(options: &QuickOptions<'_>, notes: &mut Vec<String>) -> Result<Vec<Reflector>> {
     let mut all = Vec::new();
     for name in options.reflectors {

@@ -14,7 +14,7 @@ const FORGOTTEN: Duration = Duration::from_secs(60);
 enum How {
     /// `tidegate apply` with these words, and `tidegate revert` of the device that it named.
     Ours { words: Vec<String>, device: Option<String> },
-    /// Someone else's commands.
+    /// The user's own commands.
     Commands { with: String, without: String },
 }
 

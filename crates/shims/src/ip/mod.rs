@@ -89,8 +89,8 @@ fn one(shim: &mut ToolShim<'_>, command: IpCommand, flags: IpFlags, words: &[Str
     }
 }
 
-/// A link that is only there because someone named it makes room for the one that is made by this name: it
-/// was not there after all.
+/// A link that exists only because a command named it is replaced by the one that is made by this name: it
+/// did not exist after all.
 fn make_room(shim: &mut ToolShim<'_>, name: &str) {
     if shim.machine.grows
         && shim.machine.host.assumed.remove(name)
@@ -130,7 +130,7 @@ fn set(shim: &mut ToolShim<'_>, set: &LinkSet) -> Result<(), Reply> {
         }
     }
     match &set.name {
-        // Since no one expects a device that works to be called otherwise.
+        // Since a working device is not expected to have another name.
         Some(_) if shim.machine.host.links.get(&dev).is_some_and(|link| link.up) => {
             Err(Reply::error(2, "RTNETLINK answers: Device or resource busy\n"))
         }

@@ -2,7 +2,7 @@
 //!
 //! hosts - LAN - gateway \[the policy on the WAN device\] - modem \[drop-tail\] = uplink - Internet - server,
 //! and back through the provider's drop-tail queue. The device in front of the modem is much faster than the
-//! uplink: what the policy lets go too early waits in the modem, where no one decides.
+//! uplink: what the policy sends too early is queued in the modem, where no policy decides.
 
 mod traffic;
 

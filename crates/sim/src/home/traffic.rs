@@ -1,4 +1,4 @@
-//! The traffic of a home: who exchanges what with whom.
+//! The traffic of a home: senders, receivers and what they exchange.
 
 use crate::tcp::cc::CongestionControl;
 use crate::tcp_flow::EcnCodepoint;
@@ -8,7 +8,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_packet::Nanos;
 use tidegate_packet::header::proto;
 
-/// Who takes part on this side of the link.
+/// The hosts on this side of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Local {
     /// A host on the LAN, by the last byte of its address: 192.168.1.n, fd00::n.
@@ -91,7 +91,7 @@ pub struct Bulk {
     pub bytes: Option<u64>,
     /// When it begins, after the begin of the run.
     pub start: Nanos,
-    /// Its receiver opens the connection, as one who fetches does; otherwise its sender does.
+    /// Its receiver opens the connection, as in a download; otherwise its sender does.
     pub called: bool,
 }
 

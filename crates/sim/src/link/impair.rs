@@ -24,7 +24,7 @@ pub enum LossModel {
     },
     /// Every n-th.
     Every(u32),
-    /// Those marked here, over and over: true is lost.
+    /// By a repeated pattern: true is lost.
     Pattern(Vec<bool>),
 }
 

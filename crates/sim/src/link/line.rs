@@ -37,8 +37,8 @@ pub struct LinkSpec {
     pub packet_rate: Option<u64>,
     /// From the last bit sent to the packet's arrival.
     pub delay: Nanos,
-    /// Each packet is held up by something between 0 and this, in order: the host's own irregularity. Without
-    /// any, flows lock in phase (algorithms.md section 13.3).
+    /// Each packet is delayed by between 0 and this, in order: the host's own irregularity. Without any,
+    /// flows lock in phase (algorithms.md section 13.3).
     pub jitter: Nanos,
     /// The queue before the link.
     pub waiting: LinkQueue,
@@ -114,7 +114,7 @@ pub struct LinkStats {
     pub sent: u64,
     /// Their bytes, framing not counted.
     pub sent_bytes: u64,
-    /// Packets refused by the queue (a port: refused or lost later).
+    /// Packets refused by the queue (a port: refused or dropped later).
     pub dropped: u64,
     /// Packets put on the wire and lost there.
     pub lost: u64,
@@ -175,7 +175,7 @@ pub(crate) struct Link {
 }
 
 impl Drop for Link {
-    /// A link goes with its network, and so does the pool: what is in flight then is not lost, it ends.
+    /// A link is dropped with its network, and so is the pool: packets in flight then are not lost, they end.
     fn drop(&mut self) {
         for (_, pkt) in self.line.drain(..) {
             core::mem::forget(pkt);

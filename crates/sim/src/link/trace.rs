@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_told_with_its_line() {
+    fn invalid_traces_are_reported_with_their_line() {
         let result_of = |text: &str| Trace::parse(text).map(|_| ());
         assert_eq!(result_of("1\nx\n"), Err((2, "`x` is not a number of milliseconds".to_string())));
         assert_eq!(

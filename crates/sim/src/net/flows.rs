@@ -196,7 +196,7 @@ impl<M: Forwarder> Net<M> {
         let seq = self.flows[index].half.map_or(1, |half| self.flows[half.peer as usize].next_byte());
         let flow = &mut self.flows[index];
         let sack = if ack.blocks == 0 { 0 } else { 4 + 8 * ack.blocks };
-        // Who hears the end closes too.
+        // A receiver of FIN closes too.
         let fin = flow.writes.is_over(ack.ack);
         let fields = Fields {
             frame: flow.acks.frame(u32::from(sack)),
@@ -333,7 +333,7 @@ impl<M: Forwarder> Net<M> {
         self.flow_serve(index);
     }
 
-    /// An acknowledgement from the sender's side that no one answers: of the handshake, and of the other
+    /// An acknowledgement from the sender's side that needs no reply: of the handshake, and of the other
     /// side's FIN.
     fn send_bare(&mut self, index: usize) {
         let ends = self.flows[index].half.map_or(1, |half| self.flows[half.peer as usize].heard_byte());

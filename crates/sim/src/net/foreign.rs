@@ -1,4 +1,4 @@
-//! Packets of someone outside cross a network.
+//! Foreign packets that cross a network.
 
 use super::Net;
 use crate::foreign::{Arrived, Landed};
@@ -26,7 +26,7 @@ impl<M: Forwarder> Net<M> {
         Some(slot)
     }
 
-    /// When the network has something to do next, if no one puts anything in before.
+    /// When the network has something to do next, if nothing is injected before.
     pub fn due(&mut self) -> Option<Time> {
         self.events.due()
     }

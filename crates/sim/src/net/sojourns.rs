@@ -87,7 +87,7 @@ impl<M: Forwarder> Net<M> {
         });
     }
 
-    /// Those that the machine has just lost stay no longer.
+    /// Ends the sojourns of packets that the machine has just dropped.
     pub(crate) fn drop_sojourns(&mut self, at: usize) {
         let Some(observed) = &mut self.observed else { return };
         let mut losses = core::mem::take(&mut observed.losses);

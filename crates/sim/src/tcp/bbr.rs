@@ -461,8 +461,8 @@ mod tests {
         assert!(firsts[1] == 0 && firsts.iter().filter(|count| **count > 0).count() == 7, "{firsts:?}");
     }
 
-    /// A phase lasts a round trip; the one that probes lasts until it has put more in flight or lost
-    /// something, the one that drains ends as soon as what is in flight fits the path.
+    /// A phase lasts a round trip; the one that probes lasts until it has put more in flight or a packet is
+    /// lost, the one that drains ends as soon as what is in flight fits the path.
     #[test]
     fn phases_end_by_time_and_by_what_is_under_way() {
         let over = |phase: usize, ms: u64, under_way: u32, lost: u32| {

@@ -34,7 +34,7 @@ impl CongestionControl {
 /// Why a window shrinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// Something was lost, or refused by the own machine.
+    /// A packet was lost, or refused by the own machine.
     Loss,
     /// Something was marked.
     Mark,

@@ -135,8 +135,7 @@ impl Pacer {
         (self.next > now).then_some(self.next)
     }
 
-    /// A segment leaves; `rate` in segments per second. Who comes late is given back the time he lost, up to
-    /// half a gap.
+    /// A segment leaves; `rate` in segments per second. A late sender gets the time back, up to half a gap.
     pub(crate) fn on_send(&mut self, now: Time, rate: f64) {
         self.sent = self.sent.saturating_add(1);
         if self.sent <= UNPACED || rate <= 0.0 {

@@ -147,8 +147,8 @@ pub(crate) struct Receiver {
     /// Acknowledge every n-th segment.
     every: u32,
     echo: bool,
-    /// The timestamp to echo, and what the last acknowledgement acknowledged: who comes behind that does not
-    /// change it.
+    /// The timestamp to echo, and the last acknowledgement: a segment behind that does not change it (RFC
+    /// 7323).
     recent: u32,
     acked: u32,
     /// Every acknowledgement returns whether what it covers was marked (RFC 8257 section 3.2), instead of an

@@ -43,7 +43,7 @@ fn records(
 }
 
 #[test]
-fn a_buffer_holds_packets_up_and_loses_those_it_has_no_room_for() {
+fn a_buffer_delays_packets_and_drops_what_does_not_fit() {
     let mut net = Net::new(NoMachine, 1, START);
     // 1,000 bytes with their Ethernet header take a millisecond.
     let link = net.link(LinkSpec::drop_tail(8_000_000, Nanos(0), Limit::Packets(2)));
@@ -115,7 +115,7 @@ fn led() -> GatewayMachine {
 }
 
 #[test]
-fn what_is_led_through_an_ifb_stood_in_a_class_of_it() {
+fn packets_redirected_to_an_ifb_are_queued_in_its_class() {
     let mut net = Net::new(led(), 1, START);
     let from_outside = net.link(LinkSpec::wire(Nanos(0)).into_port(Port(0)));
     let ifb = net.link(LinkSpec::returning(Port(1)));

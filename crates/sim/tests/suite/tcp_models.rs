@@ -71,7 +71,7 @@ fn local_flows(limit: u32, rate: Rate, flows: u16) -> (Net<DropTail>, Vec<FlowId
 /// sender's device, pfifo of 1000 and of 6 packets, four CUBIC flows): the first round trip in µs, and bytes
 /// acknowledged at the last sample. Behind 6 packets the fourth flow's SYNs never find space, on Linux too.
 #[test]
-fn local_senders_hold_back_as_recorded() {
+fn local_senders_wait_as_recorded() {
     let recorded: [(u32, &[(u64, u64)]); 2] = [
         (1000, &[(20000, 1_028_081), (45136, 903_553), (75776, 842_737), (94304, 802_193)]),
         (6, &[(20000, 1_295_961), (45136, 1_169_985), (75776, 1_106_273)]),

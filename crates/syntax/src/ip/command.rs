@@ -53,7 +53,7 @@ pub enum IpCommand {
     Address {
         /// True to add.
         add: bool,
-        /// Adding what is there already is no error (`replace`, `change`).
+        /// Adding an existing address is no error (`replace`, `change`).
         replace: bool,
         /// The device's name.
         dev: String,

@@ -45,7 +45,7 @@ pub enum Ask {
     FlushRuleset(Option<Family>),
     /// `list …`.
     List(Listing),
-    /// `reset counters` and its like: what they would set to 0 no one kept.
+    /// `reset counters` and the like: there are no counters to set to 0.
     Nothing,
 }
 
@@ -251,7 +251,7 @@ impl<'t> Parser<'t> {
                 object,
                 "Write the values into the rules: `tcp dport { 22, 80 }`.",
             )),
-            // `add inet t c …` is a rule too, but no one should have to guess it.
+            // `add inet t c …` is a rule too, but that should not have to be guessed.
             _ => Err(self.cursor.unexpected().remedy("Write what it is about: table, chain or rule.")),
         }
     }

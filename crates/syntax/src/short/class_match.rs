@@ -74,7 +74,7 @@ impl ClassMatch {
             let both: Vec<(u16, u16)> = tcp.iter().filter(|range| udp.contains(range)).copied().collect();
             for (protocol, ranges) in [(Some(6), tcp), (Some(17), udp), (None, &both[..])] {
                 let own = |range: &&(u16, u16)| protocol.is_none() || !both.contains(range);
-                // No one has port 0.
+                // No program has port 0.
                 let text = |(low, high): &(u16, u16)| {
                     port_text(&Ports { protocol, end, range: (*low.max(&1), *high.max(&1)) })
                 };

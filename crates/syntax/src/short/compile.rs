@@ -220,7 +220,7 @@ impl<'s> Target<'s> {
             out.push(span, false, &format!("tc qdisc replace dev {dev} parent 1:{LOCAL:x} fq_codel"));
         }
         out.push(span, true, &format!("tc filter del dev {dev} parent 1:"));
-        // Who looks for a neighbour's address does not wait; netfilter's tables for IP do not see him.
+        // Address resolution (ARP) must not wait; netfilter's tables for IP do not see it.
         out.push(
             span,
             false,
@@ -582,7 +582,7 @@ impl Text {
     }
 }
 
-/// The table of rules: who belongs where.
+/// The table of rules that classify.
 fn rules(short: &Short, targets: &[Target<'_>], out: &mut Compiled) {
     let ruled: Vec<&Target<'_>> = targets.iter().filter(|target| target.way != Way::Ifb).collect();
     let span = short.device.span;

@@ -171,7 +171,8 @@ impl Reader {
         self.interfaces.push(Interface { entries, notes: Vec::new(), classes: Vec::new() });
     }
 
-    /// `class NAME [commit R] [max R] [kind…]`; what belongs to no class is no one's, so `default` is none.
+    /// `class NAME [commit R] [max R] [kind…]`; FireQOS gives unclassified traffic no class, so `default` is
+    /// none.
     fn class(&mut self, span: Span, words: &[Word<'_>]) {
         let Some(interface) = self.interfaces.last_mut() else {
             self.wrong(
@@ -363,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_map_is_told_with_its_place() {
+    fn unmapped_settings_are_reported_with_their_place() {
         let text = "interface eth0 world output rate 1mbit\n class a\n  match tcp syn\n  match tcp port 22 \
         dscp EF\nserver_mode on\n";
         let problems: Vec<(usize, String)> = read_fireqos(text)

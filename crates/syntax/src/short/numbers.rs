@@ -47,7 +47,7 @@ impl<'a> Curves<'a> {
     pub(super) fn limit(&self, class: &ClassDump) -> Option<u64> {
         match hfsc(class) {
             Some(params) => params.ul.map(|ul| bits(&ul)),
-            // There is no one that it could borrow from.
+            // There is no class that it could borrow from.
             None => htb(class).map(|params| params.rate.rate.0.min(params.ceil.rate.0) * 8),
         }
     }
@@ -97,7 +97,7 @@ fn hfsc(class: &ClassDump) -> Option<&HfscClassParams> {
     if let ClassParams::Hfsc(params) = &class.params { Some(params) } else { None }
 }
 
-/// The rate that a curve goes on with.
+/// The rate of a curve's second part.
 fn bits(curve: &ServiceCurve) -> u64 {
     u64::from(curve.m2) * 8
 }

@@ -21,14 +21,14 @@ pub enum Fair {
     /// Connections.
     #[default]
     Flow,
-    /// No one: first come, first served.
+    /// Nothing: first come, first served.
     None,
 }
 
 /// How a class's packets wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queue {
-    /// They are lost rather than wait.
+    /// They are dropped rather than wait.
     Short,
     /// Each connection's queue is kept short.
     #[default]

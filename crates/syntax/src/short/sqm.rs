@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_settings_are_told_with_their_place() {
+    fn wrong_settings_are_reported_with_their_place() {
         let wrong = |text: &str| {
             read_uci(text)
                 .expect_err("is wrong")

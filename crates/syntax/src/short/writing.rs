@@ -15,7 +15,7 @@ use tidegate_packet::{Handle, Rate};
 use tidegate_policy::FilterParams;
 use tidegate_policy::dump::{FilterEntry, QdiscDump};
 
-/// Per cent of the link that its classes may be promised together.
+/// The most of the link, per cent, that its classes may be guaranteed together.
 const MOST_PROMISED: u64 = 95;
 /// How many hosts a short policy can distinguish; the greatest is the default.
 const BUCKETS: core::ops::RangeInclusive<u32> = 2..=64;
@@ -334,7 +334,7 @@ impl Back<'_> {
         }
     }
 
-    /// Orders the classes by who borrows first.
+    /// Orders the classes by priority for borrowing.
     fn order(&mut self, written: &[(&Found, ClassMatch)], main: &Tree, rest: u32) {
         // As the short policy will have them: in the order of the file, then the rest, then what is last.
         let planned = |(at, (class, _)): (usize, &(&Found, ClassMatch))| {

@@ -50,7 +50,7 @@ pub enum TcCommand {
 /// What can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Object {
-    /// Queueing disciplines.
+    /// Qdiscs.
     Qdisc,
     /// Classes.
     Class,

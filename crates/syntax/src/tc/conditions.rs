@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_stand_one_by_one() {
+    fn conditions_are_separate() {
         let table = [
             ("protocol ip flower ip_proto tcp dst_port 22", "eth_type ipv4 and ip_proto tcp and dst_port 22"),
             ("protocol ip basic match meta(priority eq 6)", "meta(priority eq 6)"),

@@ -28,9 +28,9 @@ use tidegate_packet::Handle;
 use tidegate_policy::spec::{FILTERS, REFUSED_FILTERS, why_not};
 use tidegate_policy::{FilterOp, Op, Verb};
 
-/// Where `filter … ingress` hangs.
+/// The parent of `filter … ingress`.
 pub(super) const INGRESS_FILTERS: Handle = Handle(0xffff_fff2);
-/// Where `filter … egress` hangs.
+/// The parent of `filter … egress`.
 pub(super) const EGRESS_FILTERS: Handle = Handle(0xffff_fff3);
 
 pub(super) fn filter(

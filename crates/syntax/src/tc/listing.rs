@@ -310,7 +310,7 @@ impl Reader {
         self.filters.push(Listed { line: filter.line, args });
     }
 
-    /// Puts each after what it hangs on: qdiscs and classes by turns, then the filters.
+    /// Puts each after its parent: qdiscs and classes by turns, then the filters.
     fn finish(mut self) -> Result<Vec<Listed>, NotListed> {
         self.close();
         let mut out: Vec<Listed> = Vec::new();

@@ -1,4 +1,4 @@
-//! A command line of tc: its options, its object, and who reads the rest.
+//! A command line of tc: its options, its object, and the parser for the rest.
 
 use super::command::Notes;
 use super::command_line::{Object, ShowFlags, TcCommand, TcCommandLine};

@@ -7,7 +7,7 @@ use crate::Refusal;
 pub(crate) struct Words<'a> {
     args: &'a [String],
     at: usize,
-    /// What tc prints on stderr while it reads them, though it goes on.
+    /// What tc prints on stderr while it reads them, before it continues.
     stderr: String,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Words<'a> {
     pub(crate) fn back(&mut self) {
         self.at = self.last();
     }
-    /// Notes a line that tc prints on stderr and goes on.
+    /// Notes a line that tc prints on stderr before it continues.
     pub(crate) fn say(&mut self, line: &str) {
         self.stderr.push_str(line);
         self.stderr.push('\n');

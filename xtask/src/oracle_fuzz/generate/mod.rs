@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_made_and_can_be_asked_for() {
+    fn every_kind_is_made_and_can_be_chosen() {
         for kind in KINDS {
             let having = (0..20)
                 .filter(|n| case(3, *n, Some(kind.name)).kinds().contains(&kind.name.to_owned()))

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// The form's number.
 const FORM: u64 = 2;
 
-/// Who is compared, the rows, and what is not alike; docs/results.md describes the members.
+/// The results compared, the rows, and what differs in kind; docs/results.md describes the members.
 pub fn comparison_json(comparing: &Comparing<'_>) -> String {
     let results = comparing.sides.iter().map(|side| {
         let e = &side.experiment;

@@ -154,7 +154,7 @@ mod tests {
     /// Comparisons of 15 figures in which nothing differs: figures that scatter normally, to one side, in few
     /// steps, and in two narrow lumps, each figure of a run in the same.
     #[test]
-    fn alike_results_are_seldom_said_to_differ() {
+    fn equal_results_seldom_differ_significantly() {
         const COMPARISONS: u32 = 300;
         type Draw = fn(&mut Seeded, f64) -> f64;
         let kinds: [(&str, Draw); 4] = [

@@ -1,10 +1,10 @@
-//! Who may be connected, and how often strangers may ask.
+//! Who may connect, and how often strangers may send requests.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Places of root and the daemon's owner, which no one else can take.
+/// Connections reserved for root and the daemon's owner.
 const TRUSTED: usize = 32;
 /// Places of all others together, and of one user.
 const STRANGERS: usize = 16;
@@ -12,10 +12,10 @@ const OF_ONE_USER: usize = 4;
 /// Requests of one user at once, and how long it takes until there may be another.
 const BURST: u32 = 20;
 const EVERY: Duration = Duration::from_millis(50);
-/// Users whose requests are counted at most; who has requested nothing for a while is forgotten first.
+/// The most users whose requests are counted; the one idle longest is forgotten first.
 const USERS: usize = 1024;
 
-/// Everybody who is connected.
+/// All connected clients.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClientQuota(Arc<Mutex<QuotaTable>>);
 
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_takes_the_places_of_others() {
+    fn connections_are_limited_per_user() {
         let guests = ClientQuota::default();
         let first: Vec<ConnectionSlot> =
             (0..OF_ONE_USER).map(|_| guests.place(1000, false).expect("a place")).collect();

@@ -1,8 +1,8 @@
-//! Our programs in tc's hooks, gone with anyone who attached them there.
+//! Our programs in tc's hooks, removed when the process that attached them is gone.
 //!
 //! What is attached to a hook only jumps through a table, the [`TailCallTable`]. When its owner dies, the
 //! kernel closes the table before the devices that it leads to, and empties it for all hooks at once: from
-//! then on everything passes as if no one had been there.
+//! then on everything passes as if it had never been there.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -25,8 +25,8 @@ use tidegate_sys::numbers::{
 pub enum AttachMethod {
     /// A link of its own (Linux 6.6): gone when its descriptor is closed.
     Link,
-    /// A filter of `clsact`. It stays when we are killed, and lets everything pass; anyone who opens the
-    /// backend again there takes it away.
+    /// A filter of `clsact`. It stays when we are killed, and lets everything pass; the next backend that is
+    /// opened there removes it.
     Filter,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Filter {
     parent: Handle,
 }
 
-/// A device's clsact; it goes after the last filter of tidegate's if it was us who made it.
+/// A device's clsact; it is removed after the last filter of tidegate's if we made it.
 #[derive(Debug)]
 struct Root {
     device: u32,
@@ -155,7 +155,7 @@ impl Drop for Root {
     }
 }
 
-/// Whether filters hang in a device's clsact.
+/// Whether there are filters in a device's clsact.
 fn others(talk: &mut NetlinkSocket, device: u32) -> bool {
     [Handle::CLSACT_INGRESS, Handle::CLSACT_EGRESS].into_iter().any(|parent| {
         // What cannot be listed is not taken for nothing.

@@ -34,7 +34,7 @@ const WAITING: u32 = 10_000;
 const TURN: usize = 32;
 /// Frames that are collected at most.
 const COLLECTED: usize = 64;
-/// Link headers that no one wrote, for IPv4 and IPv6.
+/// Link headers of packets without any, for IPv4 and IPv6.
 const NO_HEADERS: [[u8; 14]; 2] = [no_header(0x0800), no_header(0x86dd)];
 
 const fn no_header(ethertype: u16) -> [u8; 14] {

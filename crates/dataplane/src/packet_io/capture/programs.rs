@@ -29,7 +29,7 @@ const REDIRECT: i32 = 23;
 const CHANGE_HEAD: i32 = 43;
 /// `BPF_F_INGRESS`
 const ARRIVES: i32 = 1;
-/// What is there next decides: other programs, or no one.
+/// The next program decides, if there is one.
 const NEXT: i32 = -1;
 /// `TC_ACT_SHOT`
 const LOST: i32 = 2;
@@ -89,7 +89,7 @@ pub(super) fn take(tap: u32, egress: bool) -> io::Result<BpfProgram> {
         // There was no space before it: it continues as it is.
         I::set(R0, NEXT),
         I::end(),
-        // There was, but nothing could be written there: no one could read such a packet.
+        // There was, but nothing could be written there: such a packet could not be read.
         I::set(R0, LOST),
         I::end(),
     ]);

@@ -15,7 +15,7 @@ use super::facts::Facts;
 use super::{AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, bytes, unknown_ticket};
 use rules::Rules;
 
-/// Bytes of a front: a link header that no one wrote, and what the kernel copies.
+/// Bytes of a front: a made-up link header, and what the kernel copies.
 const FRONT: usize = 14 + COPIED;
 /// What is in a mark from the backend to the rules behind it by default.
 const CONGESTED: u32 = 1 << 31;
@@ -28,13 +28,13 @@ const NEIGHBOURS: usize = 64;
 /// How the backend is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The number of the first place's queue; the others follow. No one else may use them.
+    /// The number of the first place's queue; the others follow. No other program may use them.
     pub first: u16,
     /// The most packets that wait in each queue, those held by the engine included.
     pub longest: u32,
     /// What finds no space passes unshaped (true), or is dropped.
     pub fail_open: bool,
-    /// A bit of the mark that no one else uses: packets have it between the backend and the rule that writes
+    /// A bit of the mark that nothing else uses: packets have it between the backend and the rule that writes
     /// CE into them.
     pub congested: u32,
 }
@@ -70,7 +70,7 @@ struct Slot {
 }
 
 impl QueueIo {
-    /// Opens the backend by the first queues that no one has.
+    /// Opens the backend with the first free queues.
     ///
     /// # Errors
     /// As for [`QueueIo::open`].
@@ -98,8 +98,8 @@ impl QueueIo {
     /// Opens the backend at these places, in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// Which device is not there or not known; which queue someone else has; the kernel has no queues, or no
-    /// rules that lead there; or we may not.
+    /// The device that is missing or unknown; the queue that another program has; the kernel has no queues,
+    /// or no rules that lead there; or permission is missing.
     pub fn open(spots: &[AttachPoint], options: Options) -> io::Result<QueueIo> {
         let facts = |point: &AttachPoint| {
             Facts::of(&point.dev)
@@ -207,7 +207,7 @@ impl PacketIo for QueueIo {
         let mut taken = 0;
         queues.receive(most, &mut |waiting| {
             let Some(waiting) = waiting else {
-                // A verdict came too late: the kernel lost the packet before, with its device.
+                // A verdict came too late: the kernel dropped the packet before, with its device.
                 counts.passed = counts.passed.saturating_sub(1);
                 counts.full += 1;
                 return;

@@ -1,5 +1,5 @@
-//! The rules that lead packets to our queues: a table of our own, which the kernel takes away when anyone who
-//! made it is gone.
+//! The rules that lead packets to our queues: a table of our own, which the kernel removes when its owner is
+//! gone.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use tidegate_netlink::encode::nft::{
 const LEAVING: i32 = 200;
 /// Right behind.
 const MARKING: i32 = LEAVING + 1;
-/// Behind connections (-200) and anyone who marks what comes in (-150), before destinations are translated
+/// Behind connection tracking (-200) and rules that mark arrivals (-150), before destinations are translated
 /// (-100).
 const COMING: i32 = -140;
 /// `NFPROTO_IPV4` and `NFPROTO_IPV6`, as `meta nfproto` has them.
@@ -25,7 +25,7 @@ const CONGESTED: [([u8; 2], [u8; 2]); 2] = [([0xff, 0xfc], [0, 0x03]), ([0xff, 0
 /// Where IPv4's header has its checksum.
 const CHECKSUM: u32 = 10;
 
-/// The table; it goes when this is dropped, or anyone who holds it dies.
+/// The table; it is removed when this is dropped, or when its owner dies.
 #[derive(Debug)]
 pub(super) struct Rules {
     netfilter: Netfilter,
@@ -34,7 +34,7 @@ pub(super) struct Rules {
 
 impl Rules {
     /// Makes the rules: packets that pass an attach point are queued in the queue of its number, counted from
-    /// `first`. Packets with `congested` in their mark when they come back get CE, and lose that bit.
+    /// `first`. Packets with `congested` in their mark when they come back get CE, and that bit is cleared.
     pub(super) fn make(spots: &[AttachPoint], first: u16, congested: u32) -> io::Result<Rules> {
         let mut rules = Rules { netfilter: Netfilter::open()?, table: format!("tidegate-door-{first}") };
         // Left by an owner that was killed, on a kernel whose tables do not go with their owners.

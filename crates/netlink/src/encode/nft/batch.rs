@@ -74,7 +74,7 @@ impl Batch {
         self.make_table_with(None, comment);
     }
 
-    /// Makes a table that no one else may change, and that goes when the socket of the batch is closed.
+    /// Makes a table that no other program may change, and that goes when the socket of the batch is closed.
     pub fn make_own_table(&mut self, comment: Option<&str>) {
         self.make_table_with(Some(TABLE_OWNER), comment);
     }

@@ -96,7 +96,7 @@ pub struct NftQueue {
     pub first: u16,
     /// and how many there are.
     pub count: u16,
-    /// Packets continue when no one reads the queue.
+    /// Packets continue while no program reads the queue.
     pub bypass: bool,
     /// Which of several queues is chosen by the processor, not by the flow.
     pub by_processor: bool,
@@ -245,7 +245,7 @@ impl Expressions {
         })
     }
 
-    /// No one keeps the packet's connection.
+    /// Switches connection tracking off for the packet.
     pub fn notrack(&mut self) -> &mut Expressions {
         self.step("notrack", &[], |_| {})
     }

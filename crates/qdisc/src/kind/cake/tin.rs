@@ -256,7 +256,8 @@ impl Tin {
         }
     }
 
-    /// What a flow may send in its turn. Fractions of a byte are drawn, so that they do not get lost.
+    /// What a flow may send in its turn. Fractions of a byte are drawn at random, so that they are kept on
+    /// average.
     fn quantum_of(&self, mode: CakeFlows, at: u32, random: &mut dyn RandomSource) -> i32 {
         let (source, destination) = self.flows[at as usize].hosts;
         let bulk = |place: u16, of: fn(&Host) -> u16| self.hosts.get(usize::from(place)).map_or(0, of);

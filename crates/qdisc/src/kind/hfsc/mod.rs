@@ -6,7 +6,7 @@
 //! of that. Filters on inner classes lead further down. What nothing classifies goes to the default class,
 //! and is dropped if there is none.
 //!
-//! This file has the classes and their configuration, [`tree`] who is served.
+//! This file has the classes and their configuration, [`tree`] the scheduler.
 
 mod tree;
 
@@ -125,8 +125,8 @@ impl Hfsc {
         self.hash.get(id)
     }
 
-    /// A packet's leaf by its priority, else by filters from the root down, otherwise the default; `None`
-    /// when no one takes it.
+    /// A packet's leaf by its priority, else by filters from the root down, otherwise the default; `None` if
+    /// there is none.
     fn choose(
         &mut self,
         cx: &mut Context<'_>,
@@ -349,7 +349,8 @@ impl Discipline for Hfsc {
         let result = child.dequeue(cx);
         let empty = child.qlen() == 0;
         let Dequeue::Packet(pkt) = &result else {
-            // A child that holds back what it has stops all, as in Linux; so does one whose packets vanished.
+            // A child with a backlog that may not leave yet stops all, as in Linux; so does one whose packets
+            // vanished.
             if had && empty {
                 self.tree.silence(at);
             }

@@ -1,4 +1,4 @@
-//! Who is served: by the real-time curves what is due, by the link-sharing curves what is left.
+//! The scheduler: by the real-time curves what is due, by the link-sharing curves what is left.
 //!
 //! A leaf with a real-time curve is *eligible* from when it must be served so that no deadline is missed
 //! later; of the eligible ones the earliest deadline goes first. When none is eligible the walk goes from the
@@ -333,7 +333,7 @@ impl Tree {
 
     // --- serving
 
-    /// Who is served at `now`, and whether by real time.
+    /// The class to serve at `now`, and whether by its real-time curve.
     pub(super) fn choose(&mut self, now: u64) -> Option<(u32, bool)> {
         if let Some(at) = self.waits.least_up_to(self.waiting, now) {
             debug_assert!(
@@ -359,7 +359,7 @@ impl Tree {
         Some((at, false))
     }
 
-    /// When someone can be served, if no one can be now.
+    /// When a class can next be served, if none can be now.
     pub(super) fn next_event(&self) -> Option<u64> {
         let eligible = self.waits.first(self.waiting).map(|at| self.class(at).state.eligible_at);
         let fits = self.turns.least(self.class(ROOT).state.kids).filter(|fit| *fit != 0);

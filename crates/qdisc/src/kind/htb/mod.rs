@@ -6,7 +6,7 @@
 //! equals; what a leaf sends is charged to it and all its ancestors. Packets that no class claims pass by
 //! directly, unshaped.
 //!
-//! This file has the classes and their configuration, [`tree`] who may send and who does.
+//! This file has the classes and their configuration, [`tree`] the scheduler.
 
 mod tree;
 

@@ -1,4 +1,4 @@
-//! Who may send, and who does: modes, feeds and rows, turns, charging.
+//! The scheduler: modes, feeds and rows, turns, charging.
 //!
 //! A leaf with packets is *active* at its priority. An active class that may send is in the *row* of its
 //! level and priority; one that may only borrow is in its parent's *feed* of that priority, and so makes
@@ -29,7 +29,7 @@ const MAX_EVENTS: usize = 100_000;
 /// Whose turn it is among classes in order of their ids.
 #[derive(Clone, Copy, Debug, Default)]
 enum Turn {
-    /// No one's: the end was reached, or nothing was served yet.
+    /// No leaf's: the end was reached, or nothing was served yet.
     #[default]
     End,
     /// This class's.
@@ -66,7 +66,7 @@ enum LeafOutcome {
     Packet(Pkt),
     /// It has nothing.
     Idle,
-    /// It holds back what it has.
+    /// Its backlog may not leave yet.
     HeldBack,
 }
 
@@ -183,7 +183,7 @@ impl Tree {
         class.mode = Mode::Send;
     }
 
-    /// Every queue was emptied: no one is active, no one waits.
+    /// Every queue was emptied: no class is active or waits.
     pub(super) fn forget_activity(&mut self) {
         for class in &mut self.classes {
             class.activity = 0;
@@ -732,7 +732,7 @@ impl Tree {
         let (mut start, mut at) = (first, first);
         for _ in 0..MAX_STEPS {
             if failed == LeafOutcome::Idle {
-                // Its qdisc lost everything behind our back.
+                // Its qdisc dropped everything meanwhile.
                 self.deactivate(at);
                 let next = self.leaf(level, prio)?;
                 if at == start {
@@ -740,7 +740,7 @@ impl Tree {
                 }
                 at = next;
             } else {
-                // The leaf's qdisc holds back what it has: the next leaf's turn.
+                // The leaf's backlog may not leave yet: the next leaf's turn.
                 self.pass(self.turn_holder(at, level), prio);
                 at = self.leaf(level, prio)?;
                 if at == start {
@@ -766,7 +766,7 @@ impl Tree {
         let result = child.dequeue_fresh(cx);
         let emptied = child.qlen() == 0;
         if emptied && cx.dropped.packets != lost {
-            // It lost what it had: it falls silent before its turn is counted.
+            // It dropped its backlog: it becomes idle before its turn is counted.
             self.deactivate(at);
         }
         let Dequeue::Packet(pkt) = result else { return LeafOutcome::HeldBack };

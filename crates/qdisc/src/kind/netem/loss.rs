@@ -33,7 +33,7 @@ impl LossGenerator {
         }
     }
 
-    /// Is this packet lost?
+    /// Whether this packet is dropped.
     pub(super) fn should_drop(&mut self, source: &mut dyn RandomSource) -> bool {
         match self.model {
             NetemLoss::Random(probability) => self.random.happens(source, probability),

@@ -1,10 +1,9 @@
 //! netem: the delays and faults of a network (Hemminger 2005; loss by chains: Salsano, Ludovici and others
 //! 2009).
 //!
-//! A packet may get a second copy, be dropped, get a wrong bit; then it is given a time at which it may
-//! leave, and waits in the order of these times. With a rate it may leave only when those before it have been
-//! sent. A packet that is reordered leaves at once. Below may hang a qdisc, that gets packets when their time
-//! has come.
+//! A packet may get a second copy, be dropped, get a wrong bit; then it gets a time at which it may leave,
+//! and is queued in the order of these times. With a rate it may leave only when those before it have been
+//! sent. A packet that is reordered leaves at once. A child qdisc gets packets when their time has come.
 //!
 //! A second copy begins again at the root of the tree. That happens before the original has its time, so the
 //! original is set aside meanwhile: see [`Context::copy`].
@@ -45,7 +44,7 @@ pub(crate) struct Netem {
     counter: u32,
     /// Packets that were reordered.
     reordered: u32,
-    /// Packets that were marked instead of lost: they count as drops.
+    /// Packets that were marked instead of dropped: they count as drops.
     marked: u32,
     slot: Slot,
     waiting: Waiting,
@@ -417,7 +416,7 @@ impl Classful for Netem {
 impl BuiltIn for Netem {}
 
 impl Netem {
-    /// Takes in a packet that is not lost, after its copy if it has one.
+    /// Enqueues a packet that is not dropped, after its copy if it has one.
     fn admit(&mut self, cx: &mut Context<'_>, own: QdiscState, pkt: Pkt, copy: Option<Pkt>) -> Enqueue {
         self.corrupt(cx, &pkt);
         // The original of a copy is not there yet.

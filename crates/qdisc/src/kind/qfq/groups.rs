@@ -85,7 +85,7 @@ impl Schedule {
         self.shift + group as u32
     }
 
-    /// An aggregate is served that no one waited for: virtual time is where it starts.
+    /// An aggregate is served while no other waits: virtual time continues at its start.
     pub(super) fn begin_at(&mut self, start: u64) {
         self.v = start;
         self.old_v = start;

@@ -227,7 +227,7 @@ impl Qfq {
             Peek::Empty | Peek::Throttled => None,
         };
         if child.qlen() == 0 {
-            // It lost all it had.
+            // It dropped its whole backlog.
             self.silence(at);
         }
         len

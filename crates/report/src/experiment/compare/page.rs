@@ -34,7 +34,7 @@ pub fn comparison_page(comparing: &Comparing<'_>) -> String {
     document(&heading, content)
 }
 
-/// Who is compared, in his look.
+/// The results that are compared, each in its look.
 fn results(comparing: &Comparing<'_>) -> Markup {
     html! {
         ul.keys {

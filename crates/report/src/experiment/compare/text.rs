@@ -4,7 +4,7 @@ use crate::table::{Align, Table};
 use std::fmt::Write as _;
 use tidegate_analysis::experiment::{Comparing, by};
 
-/// Plain text: who is compared, what cannot be, a table per case.
+/// Plain text: the results compared, what cannot be compared, a table per case.
 pub fn comparison_text(comparing: &Comparing<'_>) -> String {
     let mut out = String::new();
     for side in comparing.sides {

@@ -1,5 +1,5 @@
-//! What pings showed ([`tidegate_measure::pinged::Pinged`]): text, six panels, a page, and a terminal's view
-//! while it goes on.
+//! The results of pings ([`tidegate_measure::pinged::Pinged`]): text, six panels, a page, and a terminal's
+//! view while they run.
 
 mod page;
 mod panels;

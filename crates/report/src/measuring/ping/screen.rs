@@ -1,4 +1,4 @@
-//! While it goes on: a row for each target, a mark for each request.
+//! The view while pings run: a row for each target, a mark for each request.
 
 use std::fmt::Write as _;
 use tidegate_measure::numbers::{format_duration, percent};
@@ -8,9 +8,9 @@ use tidegate_measure::{Durations, Pings};
 /// Heights of a mark, from the lowest.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const LOST: char = '×';
-/// Not answered yet, and too early to call it lost.
+/// Without a reply yet, and too early to call it lost.
 const OPEN: char = '·';
-/// What has no answer after this counts as lost on the screen; an answer may still come, ns.
+/// A request without a reply counts as lost on the screen after this; a reply may still come, ns.
 const SOON: u64 = 2_000_000_000;
 /// What names have at most.
 const NAME: usize = 16;

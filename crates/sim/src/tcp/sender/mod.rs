@@ -218,7 +218,7 @@ pub(crate) struct Sender {
     undo: Undo,
     /// The last timeout may have been needless (F-RTO, RFC 5682).
     suspects: bool,
-    /// Until the next acknowledgement new data go before what is held for lost.
+    /// Until the next acknowledgement new data go before what is assumed lost.
     prefer_new: bool,
     /// Until the next acknowledgement nothing is sent again.
     only_new: bool,
@@ -230,7 +230,7 @@ pub(crate) struct Sender {
     limited: bool,
     max_out: u32,
     usage_end: u32,
-    /// Segments ever held for lost.
+    /// Segments ever assumed lost.
     losses: u64,
     /// Segments retransmitted.
     pub(crate) retransmissions: u64,
@@ -491,7 +491,7 @@ impl Sender {
             && self.next - self.una < self.config.receive_window
     }
 
-    /// After a timeout that may have been needless, new data go before what is held for lost; without any, it
+    /// After a timeout that may have been spurious, new data go before what is assumed lost; without any, it
     /// counts as needed (RFC 5682 section 3.1, step 2b).
     fn new_goes_first(&mut self) -> bool {
         if self.prefer_new && self.next == self.high_seq && !self.has_new() {

@@ -34,8 +34,8 @@ impl Sender {
         self.check_duplicate_sacks();
         // A recovery that has just ended does not make the next loss a hasty one.
         let lost = !waits && self.detect_losses(acked.now);
-        // What a timeout had sent again is lost once more: that is congestion again (the recorded runs reduce
-        // there).
+        // A retransmission after a timeout is lost once more: that is congestion again (the recorded runs
+        // reduce there).
         let anew = self.state == State::Loss && self.lost_again;
         if self.lost_out > 0 && (anew || matches!(self.state, State::Open | State::Reduced)) {
             self.enter(State::Recovery, Cause::Loss);
@@ -187,8 +187,8 @@ impl Sender {
         self.rto_at = Some(timer(now, self.backed_off()));
     }
 
-    /// At a timeout the oldest segment is lost, and of the others what has had its time (RFC 8985 section
-    /// 6.3): what was sent less than a round trip ago is still in flight.
+    /// At a timeout the oldest segment is lost, and of the others those whose time is over (RFC 8985 section
+    /// 6.3): segments sent less than a round trip ago are still in flight.
     fn mark_overdue_lost(&mut self, now: Time) {
         let due = self.rack.rtt;
         let head = self.segs.front().map(|seg| seg.order);

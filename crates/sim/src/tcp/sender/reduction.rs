@@ -9,7 +9,7 @@ use tidegate_packet::Time;
 pub(super) struct Undo {
     /// The first segment not acknowledged when it came; nothing where there is nothing to give back.
     pub(super) marker: Option<u32>,
-    /// Retransmissions that no one has reported to have come twice; nothing before the first.
+    /// Retransmissions that were not reported as duplicates; nothing before the first.
     pub(super) open: Option<u32>,
     /// The window and the threshold before it; no threshold, no change.
     pub(super) window: u32,

@@ -1,9 +1,9 @@
 //! Reductions that were needless, and taking them back (RFC 4015).
 //!
-//! A timeout, or what was held for lost, may have been only late. Three things show it: something arrives
-//! after a timeout that was never sent again (F-RTO with SACK, RFC 5682 section 3); the answer echoes a
-//! timestamp from before the first retransmission (Eifel, RFC 3522); or every retransmission is reported to
-//! have come twice (RFC 3708). The oracle's runs show each of them.
+//! A timeout, or an assumed loss, may have been only late. Three things show it: something arrives after a
+//! timeout that was never sent again (F-RTO with SACK, RFC 5682 section 3); the answer echoes a timestamp
+//! from before the first retransmission (Eifel, RFC 3522); or every retransmission is reported to have come
+//! twice (RFC 3708). The oracle's runs show each of them.
 
 use super::reduction::Undo;
 use super::{EVER, LOST, Sender, State};
@@ -35,7 +35,7 @@ impl Sender {
         self.undo = Undo { first: self.undo.first, ..Undo::default() };
     }
 
-    /// Gives back what the reduction took. `found`: what is held for lost is not.
+    /// Undoes the reduction. `found`: segments assumed lost are not.
     fn take_back(&mut self, found: bool) {
         if found {
             for seg in &mut self.segs {
@@ -74,9 +74,9 @@ impl Sender {
     }
 
     /// More is acknowledged in a recovery that is not over, by what was sent before the first retransmission:
-    /// that was late, and so, it may be, is the rest. While a retransmission is out nothing else is held for
-    /// lost or sent again, and when none is, the reduction is taken back. Returns whether losses are left
-    /// alone until then.
+    /// that was late, and so, it may be, is the rest. While a retransmission is out nothing else is assumed
+    /// lost or sent again, and when none is, the reduction is undone. Returns whether losses are left alone
+    /// until then.
     pub(super) fn check_partial_ack(&mut self, ack: &AckSegment) -> bool {
         if !self.undo.is_late(ack) {
             return false;

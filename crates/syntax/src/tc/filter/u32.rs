@@ -611,7 +611,7 @@ fn body(filter: &ListedFilter<'_>, params: &U32Params) -> Entry {
         }
         matches.push(Json::Object(members));
     }
-    // tc writes a member of the same name for each, which no one can read back.
+    // tc writes a member of the same name for each, which cannot be read back.
     match matches.len() {
         0 => {}
         1 => entry.member("match", matches.remove(0)),

@@ -121,7 +121,7 @@ impl Take for Queue {
         words: &mut Words<'_>,
     ) -> Result<(), Refusal> {
         match option.key {
-            // It comes before all else, or not at all.
+            // It comes first, or not at all.
             "setup" => return Err(reader.unknown(word, reader.table()).at(words.last())),
             // tc takes what does not begin as a number for 0, and keeps eight bits.
             "prio" => self.prio = float_prefix(words.need()?).map_or(0, |(number, _)| number as i64 as u8),

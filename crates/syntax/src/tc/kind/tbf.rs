@@ -93,7 +93,7 @@ fn bucket(
     if flags.details {
         entry.say(&format!("{key} {}/1 mpu {} ", print_size(bytes), print_size(mpu.into())));
         entry.member(key, Json::text(format!("{}/1", print_size(bytes))));
-        // tc calls the peak's `mpu` too, so that one of both is lost.
+        // tc calls the peak's `mpu` too, so that one of both is overwritten.
         entry.member(if key == "mtu" { "peak_mpu" } else { "mpu" }, Json::number(mpu));
     } else {
         entry.size(plain, bytes, &format!("{plain} {{}} "));
