@@ -1,4 +1,5 @@
-//! The JSON schemas of the documents that other programs read: docs/schemas, made from the types.
+//! The JSON schemas of the documents that other programs read: docs/schemas, made from the types, or from
+//! their description in `documents.txt`. Tests of the command line hold what commands print against them.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -12,22 +13,125 @@ use tidegate_measure::trial::TrialDocument;
 /// Where they are, from the root.
 const FOLDER: &str = "docs/schemas";
 
+/// The documents that are no type's.
+const DOCUMENTS: &str = include_str!("documents.txt");
+/// What is said of the member that names the form.
+const FORM: &str =
+    "The form of the document; its number changes when a member changes its meaning or goes away.";
+
 /// The name of each file, and its content.
-fn all() -> Vec<(&'static str, String)> {
-    vec![
+fn all() -> Vec<(String, String)> {
+    let of_types = [
         (
-            "trial.schema.json",
-            schema::<TrialDocument>("tidegate_trial", 1, "The result of `tidegate try --json`."),
+            "trial".to_owned(),
+            schema::<TrialDocument>("tidegate_trial", 2, "The result of `tidegate try --json`."),
         ),
         (
-            "experiment.schema.json",
+            "experiment".to_owned(),
             schema::<Experiment>(
                 "tidegate_experiment",
-                1,
+                2,
                 "The result of `tidegate sim`, `lab` and `measure` (`--json`, `-o FILE.json`) and `verify -o FILE.json`.",
             ),
         ),
-    ]
+    ];
+    let all = of_types.into_iter().chain(described(DOCUMENTS));
+    all.map(|(name, schema)| (format!("{name}.schema.json"), schema)).collect()
+}
+
+/// The schemas of described documents, each with its name; see the head of the description.
+///
+/// # Panics
+/// The description is wrong: a mistake in this repository.
+fn described(text: &str) -> Vec<(String, String)> {
+    let mut all: Vec<(String, Value)> = Vec::new();
+    // Members are of the document itself, or of the type named last.
+    let mut of: Option<String> = None;
+    for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
+        if let Some(head) = line.strip_prefix("document ") {
+            let (head, about) = head.split_once(": ").expect(line);
+            let (name, form) = head.split_once(' ').expect(line);
+            let member = format!("tidegate_{name}");
+            let number: u64 = form.parse().expect(line);
+            let schema = json!({
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "title": name, "description": about, "type": "object", "required": [&member],
+                "properties": {&member: {"description": FORM, "const": number}}, "$defs": {},
+            });
+            all.push((name.to_owned(), schema));
+            of = None;
+            continue;
+        }
+        let (_, schema) = all.last_mut().expect("a document first");
+        if let Some(name) = line.strip_prefix("type ") {
+            schema["$defs"][name] = json!({"type": "object", "properties": {}, "required": []});
+            of = Some(name.to_owned());
+            continue;
+        }
+        let (member, about) = line.trim().split_once(" -- ").unwrap_or((line.trim(), ""));
+        let (name, kind) = member.split_once(": ").expect(line);
+        let object = match &of {
+            Some(name) => &mut schema["$defs"][name],
+            None => schema,
+        };
+        let mut value = kind_of(kind);
+        if !about.is_empty() {
+            value["description"] = about.into();
+        }
+        if !name.ends_with('?') {
+            object["required"].as_array_mut().expect("a list").push(name.into());
+        }
+        object["properties"][name.trim_end_matches('?')] = value;
+    }
+    all.into_iter().map(|(name, schema)| (name, format!("{schema:#}\n"))).collect()
+}
+
+/// The schema of a type as the description writes it.
+fn kind_of(text: &str) -> Value {
+    let inside = |open: char, close: char| text.strip_prefix(open)?.strip_suffix(close);
+    if text.starts_with('"') {
+        let values = text.split(" | ").map(|one| serde_json::from_str::<Value>(one).expect("a value"));
+        return json!({"enum": values.collect::<Vec<_>>()});
+    }
+    if let Some(of) = inside('[', ']') {
+        let parts = parts(of);
+        return match parts.as_slice() {
+            [one] => json!({"type": "array", "items": kind_of(one)}),
+            some => {
+                let kinds: Vec<Value> = some.iter().map(|one| kind_of(one)).collect();
+                json!({"type": "array", "prefixItems": kinds, "minItems": some.len(), "maxItems": some.len()})
+            }
+        };
+    }
+    if let Some(of) = inside('{', '}') {
+        return json!({"type": "object", "additionalProperties": kind_of(of)});
+    }
+    match text.strip_suffix('?') {
+        Some(of) => json!({"anyOf": [kind_of(of), {"type": "null"}]}),
+        None if text == "any" => json!({}),
+        None if text.starts_with(|first: char| first.is_ascii_uppercase()) => {
+            json!({"$ref": format!("#/$defs/{text}")})
+        }
+        None => json!({"type": text}),
+    }
+}
+
+/// What stands between commas that are in no brackets.
+fn parts(text: &str) -> Vec<&str> {
+    let (mut depth, mut from, mut parts) = (0, 0, Vec::new());
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(text[from..at].trim());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[from..].trim());
+    parts
 }
 
 /// The schema of a document: that of its type, and the member that names its form.
@@ -35,9 +139,13 @@ fn schema<T: JsonSchema>(form: &str, number: u32, about: &str) -> String {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<T>().to_value();
     schema["description"] = Value::from(about);
+    // Of a measured run there is one figure more: see `tidegate_analysis::experiment::to_json`.
+    if schema["$defs"]["RunRecord"].is_object() {
+        schema["$defs"]["RunRecord"]["properties"]["round_trips_per_minute"] =
+            json!({"description": "Round trips per minute under load.", "type": ["number", "null"]});
+    }
     let mut properties = Map::new();
-    let why = "The form of the document; its number changes when a member changes its meaning or goes away.";
-    properties.insert(form.to_owned(), json!({"description": why, "const": number}));
+    properties.insert(form.to_owned(), json!({"description": FORM, "const": number}));
     if let Some(members) = schema["properties"].as_object() {
         properties.extend(members.clone());
     }
@@ -59,7 +167,7 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     let bless = std::env::var_os("TIDEGATE_BLESS").is_some();
     let mut differs = false;
     for (name, schema) in all() {
-        let path = root.join(FOLDER).join(name);
+        let path = root.join(FOLDER).join(&name);
         if bless {
             let written = fs::create_dir_all(root.join(FOLDER)).and_then(|()| fs::write(&path, &schema));
             if let Err(error) = written {
@@ -84,10 +192,34 @@ mod tests {
     fn the_published_schemas_are_those_of_the_types() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         for (name, schema) in all() {
-            let published = fs::read_to_string(root.join(FOLDER).join(name)).unwrap_or_default();
+            let published = fs::read_to_string(root.join(FOLDER).join(&name)).unwrap_or_default();
             assert!(is_same(&published, &schema), "{name}: `TIDEGATE_BLESS=1 cargo xtask schemas` writes it");
             let value: Value = serde_json::from_str(&schema).expect("JSON");
-            assert!(value["required"].as_array().is_some_and(|all| all.len() > 5), "{name}");
+            assert!(value["required"].as_array().is_some_and(|all| !all.is_empty()), "{name}");
+            // Each object that is named is described.
+            let names = schema.split("#/$defs/").skip(1).filter_map(|rest| rest.split('"').next());
+            for named in names {
+                assert!(value["$defs"][named].is_object(), "{name}: {named}");
+            }
         }
+    }
+
+    #[test]
+    fn types_are_read_as_they_are_written() {
+        let rows = [
+            ("string", json!({"type": "string"})),
+            ("Hop?", json!({"anyOf": [{"$ref": "#/$defs/Hop"}, {"type": "null"}]})),
+            (
+                "[integer?]",
+                json!({"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}),
+            ),
+            ("{any}", json!({"type": "object", "additionalProperties": {}})),
+            ("\"a\" | null", json!({"enum": ["a", null]})),
+        ];
+        for (text, schema) in rows {
+            assert_eq!(kind_of(text), schema, "{text}");
+        }
+        assert_eq!(kind_of("[[string, any]]")["items"]["prefixItems"], json!([{"type": "string"}, {}]));
+        assert_eq!(kind_of("[integer]?")["anyOf"][0]["type"], "array");
     }
 }

@@ -81,7 +81,7 @@ const CRATES: [(&str, Purity, &[&str]); 38] = [
     (
         "scenario",
         Purity::Std,
-        &["sim", "measure", "shims", "inspect", "gateway", "policy", "packet", "syntax"],
+        &["sim", "measure", "shims", "inspect", "gateway", "policy", "packet", "syntax", "text"],
     ),
     (
         "trial",

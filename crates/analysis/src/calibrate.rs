@@ -6,17 +6,17 @@ use tidegate_measure::calibrate::{Calibration, CalibrationDocument};
 use tidegate_measure::capacity::PathDirection;
 
 /// The form's number: it changes when a member changes its meaning or goes away.
-const FORM: u64 = 1;
+const FORM: u64 = 2;
 
 /// As JSON: times in ns, rates in bits per second.
 pub fn to_json(document: &CalibrationDocument) -> String {
     let found = &document.found;
     let one = |way: PathDirection| found.of(way).map(|one| write(one, document.margin));
     let value = json!({
-        "tidegate_calibrate": FORM, "version": document.version, "again": document.again, "began_ns": document.began_ns,
+        "tidegate_calibrate": FORM, "version": document.version, "command": document.again, "began_ns": document.began_ns,
         "host": document.host, "partial": found.cut, "margin": document.margin, "up": one(PathDirection::Up), "down": one(PathDirection::Down),
         "together_rise_ns": found.together.map(|(up, down)| [up, down]),
-        "doubts": found.doubts.iter().chain(&document.doubts).collect::<Vec<_>>(),
+        "caveats": found.doubts.iter().chain(&document.doubts).collect::<Vec<_>>(),
     });
     laid_out(&value)
 }
@@ -28,7 +28,7 @@ fn write(one: &Calibration, margin: f64) -> Value {
         .iter()
         .map(|step| {
             json!({
-                "bits_per_second": step.bits_per_second, "stands": step.sustained, "loss": step.loss,
+                "bits_per_second": step.bits_per_second, "held": step.sustained, "loss": step.loss,
                 "delay_ns": step.delay_ns, "slope": step.slope, "carried": step.carried,
             })
         })
@@ -42,6 +42,6 @@ fn write(one: &Calibration, margin: f64) -> Value {
             "peak_bits_per_second": capacity.peak_bits_per_second.filter(|_| capacity.has_burst()),
             "is_policed": capacity.service.is_policed, "calm_sent": capacity.calm.0, "calm_lost": capacity.calm.1,
         },
-        "steps": steps, "notes": one.notes, "doubts": one.doubts,
+        "steps": steps, "notes": one.notes, "caveats": one.doubts,
     })
 }

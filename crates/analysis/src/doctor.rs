@@ -9,17 +9,17 @@ use tidegate_measure::doctor::{
 
 /// The member that gives the form, and its number: it changes when a member changes its meaning or is
 /// removed.
-const FORM: (&str, u64) = ("tidegate_doctor", 1);
+const FORM: (&str, u64) = ("tidegate_doctor", 2);
 
 /// What was found as JSON, ended by a newline, with the facts it follows from.
 pub fn to_json(diagnosis: &Diagnosis) -> String {
     laid_out(&json!({
         FORM.0: FORM.1,
         "version": diagnosis.version,
-        "again": diagnosis.again,
+        "command": diagnosis.again,
         "findings": diagnosis.findings.iter().map(finding).collect::<Vec<_>>(),
-        "doubts": diagnosis.doubts,
-        "looked_at": diagnosis.looked_at,
+        "caveats": diagnosis.doubts,
+        "examined": diagnosis.looked_at,
         "facts": facts(&diagnosis.facts),
     }))
 }
@@ -54,7 +54,7 @@ fn facts(facts: &Facts) -> Value {
 fn device(device: &DeviceFacts) -> Value {
     let inwards = match &device.inwards {
         Inwards::Plain => json!(null),
-        Inwards::Led(to) => json!({ "led_to": to }),
+        Inwards::Led(to) => json!({ "redirected_to": to }),
         Inwards::Handled => json!("handled"),
     };
     json!({
@@ -70,7 +70,7 @@ fn device(device: &DeviceFacts) -> Value {
         "received_bytes": device.received,
         "features": device.features,
         "byte_limits": device.byte_limits,
-        "inwards": inwards,
+        "ingress": inwards,
         "shaper": device.shaper.as_ref().map(shaper),
     })
 }
@@ -107,5 +107,5 @@ fn flow_table(table: &FlowTableFacts) -> Value {
 
 fn ecn(ecn: &EcnResult) -> Value {
     let quoted = ecn.quoted.iter().map(|(by, field)| json!([by, field]));
-    json!({ "host": ecn.host, "sent": ecn.sent, "answered": ecn.answered, "quoted": quoted.collect::<Vec<_>>() })
+    json!({ "host": ecn.host, "sent": ecn.sent, "replied": ecn.answered, "quoted": quoted.collect::<Vec<_>>() })
 }

@@ -9,7 +9,7 @@ pub fn to_json(of: &LossDocument) -> String {
         let losses = &way.losses;
         let (low, high) = losses.interval();
         json!({
-            "way": way.name,
+            "direction": way.name,
             "sent": losses.sent,
             "lost": losses.lost,
             "share": losses.share(),
@@ -20,16 +20,16 @@ pub fn to_json(of: &LossDocument) -> String {
             "reordered": way.order.map(|order| order.reordered),
             "reordering_extent": way.order.map(|order| order.extent),
             "copies": way.copies,
-            "doubts": way.doubts(),
+            "caveats": way.doubts(),
         })
     };
     let value = json!({
-        "tidegate_loss": 1,
+        "tidegate_loss": 2,
         "version": of.version,
-        "again": of.again,
+        "command": of.again,
         "partial": of.partial,
         "notes": of.notes,
-        "ways": of.ways.iter().map(way).collect::<Vec<Value>>(),
+        "directions": of.ways.iter().map(way).collect::<Vec<Value>>(),
     });
     format!("{value:#}\n")
 }

@@ -23,14 +23,14 @@ pub fn json(quick: &Quick) -> Value {
         .map(|(n, place)| {
             let documents: Vec<Value> =
                 place.requests.iter().map(|request| json!([request.sent_ns, request.took_ns])).collect();
-            json!({"name": place.name, "distance": place.distance, "figures": figures(n), "asked": documents})
+            json!({"name": place.name, "distance": place.distance, "figures": figures(n), "requests": documents})
         })
         .collect();
     let name = |place: usize| &quick.places[place].name;
     let phases: Vec<Value> = quick.phases.iter().enumerate().map(|(n, phase)| {
         json!({
-            "load": phase.load.word(), "window_ns": [phase.window.0, phase.window.1], "by": phase.by, "up": phase.up_bits,
-            "down": phase.down_bits, "queue_before": quick.queue(n).map(|queue| name(queue.before)),
+            "load": phase.load.word(), "window_ns": [phase.window.0, phase.window.1], "by": phase.by, "up_bits_per_second": phase.up_bits,
+            "down_bits_per_second": phase.down_bits, "queue_before": quick.queue(n).map(|queue| name(queue.before)),
             "queue_after": quick.queue(n).and_then(|queue| queue.after).map(name),
         })
     }).collect();
@@ -45,10 +45,10 @@ pub fn json(quick: &Quick) -> Value {
     });
     let (up, down) = quick.rates();
     json!({
-        "tidegate_quick": 1, "tidegate": quick.version, "again": quick.again, "began_ns": quick.began_ns, "partial": quick.partial,
+        "tidegate_quick": 2, "version": quick.version, "command": quick.again, "began_ns": quick.began_ns, "partial": quick.partial,
         "grade": quick.grade().map(Grade::letter), "round_trips_per_minute": quick.round_trips_per_minute(),
-        "up": up.map(CapacityEstimate::bits), "down": down.map(CapacityEstimate::bits),
+        "up_bits_per_second": up.map(CapacityEstimate::bits), "down_bits_per_second": down.map(CapacityEstimate::bits),
         "up_is_full": up.map(|rate| rate.full().is_some()), "down_is_full": down.map(|rate| rate.full().is_some()),
-        "places": places, "phases": phases, "remedy": remedy, "notes": quick.notes,
+        "hops": places, "phases": phases, "remedy": remedy, "notes": quick.notes,
     })
 }

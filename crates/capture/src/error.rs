@@ -116,6 +116,9 @@ fn name(path: &Path) -> String {
 
 impl std::error::Error for CaptureError {}
 
+/// What is to be done where a script says how it wants to be called.
+pub(super) const GIVE_ARGUMENTS: &str = "give it the arguments that it asks for behind `--`: FILE -- ARGS";
+
 /// Something wrong that a run showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
@@ -129,6 +132,13 @@ pub struct Trouble {
     pub remedy: Option<String>,
     /// A command deleted what was not there: the machine is as the script wants it all the same.
     pub idle: bool,
+}
+
+impl Trouble {
+    /// Does the script say how it wants to be called, so that the remedy is to give it its arguments?
+    pub fn asks_for_arguments(&self) -> bool {
+        self.remedy.as_deref() == Some(GIVE_ARGUMENTS)
+    }
 }
 
 impl fmt::Display for Trouble {

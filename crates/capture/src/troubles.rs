@@ -1,6 +1,6 @@
 //! What a run showed to be wrong, in words.
 
-use super::error::Trouble;
+use super::error::{GIVE_ARGUMENTS, Trouble};
 use super::lines::Finder;
 use super::place::SourceLine;
 use super::script_run::{Exit, Recorded};
@@ -54,7 +54,8 @@ pub(super) fn list(
 
 /// The arguments that the script uses and was not given, where a call failed that may need them.
 pub(super) fn missing_arguments(finder: &Finder, troubles: &[Trouble]) -> Option<String> {
-    if troubles.iter().all(|trouble| trouble.idle) {
+    // What the script itself says of its arguments says more.
+    if troubles.iter().all(|trouble| trouble.idle) || troubles.iter().any(Trouble::asks_for_arguments) {
         return None;
     }
     let (wanted, given) = finder.missing_arguments()?;
@@ -90,7 +91,7 @@ pub(super) fn unfinished(finder: &Finder, left: &[String]) -> Option<String> {
 fn in_its_words(mut trouble: Trouble, stdout: &[u8], stderr: &[u8]) -> Trouble {
     if let Some(usage) = usage(stdout, stderr) {
         trouble.reason += &format!("; it says `{usage}`");
-        trouble.remedy = Some("give it the arguments that it asks for".to_owned());
+        trouble.remedy = Some(GIVE_ARGUMENTS.to_owned());
         return trouble;
     }
     if let Some(line) = last_line(stderr).or_else(|| last_line(stdout)) {

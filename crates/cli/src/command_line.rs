@@ -1,13 +1,16 @@
 //! The command line of `tidegate`: its commands in groups, how words become one of them, and what each
 //! starts.
 
+use crate::wrapping::wrapped;
 use crate::{
     check, compare, daemon, expect, explain, graph, import, live, manual, measuring, output, policy, replay,
     run, sim, trial, watch,
 };
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Try a traffic-control policy before you trust your link to it
@@ -20,6 +23,9 @@ pub struct Cli {
     /// Show no progress; results, warnings and errors are still printed
     #[arg(short, long, global = true, help_heading = "Output")]
     quiet: bool,
+    /// `-o -`: standard output is for the file.
+    #[arg(skip)]
+    stdout_is_file: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -156,6 +162,10 @@ pub fn parser() -> clap::Command {
         }
         groups.push('\n');
     }
+    // The template's own text is not wrapped by clap.
+    if let Some(columns) = output::columns() {
+        groups = wrapped(&groups, columns);
+    }
     plain.help_template(format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n\n\
          `tidegate COMMAND --help` has examples and exit codes.\n"
@@ -170,8 +180,74 @@ pub fn parse(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Re
     let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
     // Help and errors are coloured, too, before anything is understood.
     let mut parser = parser().color(color(&words));
-    let matches = parser.try_get_matches_from_mut(words)?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut parser))
+    let matches =
+        parser.try_get_matches_from_mut(&words).map_err(|error| with_remedy(error, &parser, &words))?;
+    let stdout_is_file = stdout_is_file(&matches).map_err(|error| error.format(&mut parser))?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut parser))?;
+    Ok(Cli { stdout_is_file, ..cli })
+}
+
+/// The options that print a document instead of text.
+const DOCUMENTS: [&str; 3] = ["json", "sarif", "tap"];
+
+/// Whether `-o` names standard output, which has room for one document.
+///
+/// # Errors
+/// Another is to be printed there.
+fn stdout_is_file(matches: &clap::ArgMatches) -> Result<bool, clap::Error> {
+    let Some((name, command)) = matches.subcommand() else { return Ok(false) };
+    let files = command.try_get_raw("output").ok().flatten().into_iter().flatten();
+    let files: Vec<_> = files.filter(|name| output::is_stdout(Path::new(name))).collect();
+    // `graph` prints one form in any case: -o says where.
+    let is_one = name == "graph";
+    let is_set = |option: &&&str| matches!(command.try_get_one::<bool>(option), Ok(Some(true)));
+    let also = DOCUMENTS.iter().find(is_set).filter(|_| !is_one);
+    let conflict = |words: String| Err(clap::Error::raw(ErrorKind::ArgumentConflict, words));
+    match (files.len(), also) {
+        (0, _) => Ok(false),
+        (1, None) => Ok(!is_one),
+        (1, Some(option)) => conflict(format!(
+            "--{option} and -o - both write to standard output; leave one of them out, or name a file\n"
+        )),
+        _ => conflict("two results cannot both be written to standard output; name a file\n".to_owned()),
+    }
+}
+
+/// Says where a word belongs that a command does not take: the arguments of a script, and the program behind
+/// a link, stand behind `--`.
+fn with_remedy(mut error: clap::Error, parser: &clap::Command, words: &[OsString]) -> clap::Error {
+    // Beside a capture, `replay` takes no folders.
+    if error.kind() == ErrorKind::ArgumentConflict {
+        let mut after = words.iter().skip_while(|word| *word != "--policy").skip(2);
+        let word = after.next().and_then(|word| word.to_str()).filter(|word| !word.starts_with('-'));
+        if let (Some(word), Some("replay")) = (word, words.get(1).and_then(|word| word.to_str())) {
+            let word = tidegate_scenario::shell::quoted(word);
+            let remedy = format!("arguments for the script come after `--`: `-- {word}`");
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![remedy.into()]));
+        }
+        return error;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
+    if error.kind() != ErrorKind::UnknownArgument || word.starts_with('-') {
+        return error;
+    }
+    let word = tidegate_scenario::shell::quoted(word);
+    // Of `policy from` the inner command.
+    let mut command = parser;
+    for name in words.iter().skip(1) {
+        command = command.find_subcommand(name).unwrap_or(command);
+    }
+    let last = command.get_positionals().find(|argument| argument.is_last_set());
+    let remedy = match last.map(|argument| argument.get_id().as_str()) {
+        Some("args") => format!("arguments for the script come after `--`: `-- {word}`"),
+        Some("program") => format!("the program comes after `--`: `-- {word}`"),
+        Some("command") => {
+            format!("one scenario file at a time; the command of --at comes after `--`: `-- {word}`")
+        }
+        _ => return error,
+    };
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![remedy.into()]));
+    error
 }
 
 /// The value of `--color`.
@@ -192,6 +268,10 @@ pub fn carry_out(cli: Cli) -> ExitCode {
         output::set_quiet();
     }
     output::set_color(cli.color);
+    output::fold_results();
+    if cli.stdout_is_file {
+        output::set_stdout_is_file();
+    }
     match cli.command {
         Command::Try(options) => trial::command(&options),
         Command::Sim(options) => sim::command(&options),
@@ -307,6 +387,80 @@ mod tests {
             let found: Vec<&&str> = dialect.iter().filter(|word| text.contains(**word)).collect();
             assert!(found.is_empty(), "{}: {found:?}\n{text}", command.get_name());
         }
+    }
+
+    /// The commands with `--json`, and the published schema of what that prints.
+    const SCHEMAS: [(&str, &str); 29] = [
+        ("quick", "quick"),
+        ("ping", "ping"),
+        ("measure", "experiment"),
+        ("loss", "loss"),
+        ("overhead", "overhead"),
+        ("calibrate", "calibrate"),
+        ("doctor", "doctor"),
+        ("verify", "verify"),
+        ("policy list", "policy_list"),
+        ("policy show", "policy"),
+        ("policy from", "policy"),
+        ("check", "check"),
+        ("explain", "explain"),
+        ("graph", "graph"),
+        ("test", "test"),
+        ("import", "import"),
+        ("try", "trial"),
+        ("sim", "experiment"),
+        ("lab", "experiment"),
+        ("replay", "replayed"),
+        ("compare", "comparison"),
+        ("run", "run"),
+        ("apply", "apply"),
+        ("status", "status"),
+        ("confirm", "confirm"),
+        ("revert", "revert"),
+        ("down", "down"),
+        ("top", "top"),
+        ("capture", "capture"),
+    ];
+
+    /// The commands without, and why.
+    const WITHOUT: [(&str, &str); 9] = [
+        ("serve", "it runs until it is stopped, and has no result"),
+        ("shell", "it prints what the program behind the link prints"),
+        ("daemon", "it runs until it is stopped; `status` has its state"),
+        ("metrics", "it has the text format of Prometheus"),
+        ("tc", "it has tc's own -j"),
+        ("completions", "it prints a script"),
+        ("policy help", "it prints documentation"),
+        ("policy new", "it prints a policy"),
+        ("policy schema", "it prints JSON in any case"),
+    ];
+
+    #[test]
+    fn every_command_with_a_result_prints_json_with_a_published_schema() {
+        let parser = parser();
+        let inner =
+            |command: &clap::Command| -> Vec<clap::Command> { command.get_subcommands().cloned().collect() };
+        let mut all: Vec<(String, clap::Command)> = Vec::new();
+        for command in inner(&parser) {
+            let name = command.get_name().to_owned();
+            match inner(&command).as_slice() {
+                [] => all.push((name, command)),
+                some => {
+                    all.extend(some.iter().map(|one| (format!("{name} {}", one.get_name()), one.clone())))
+                }
+            }
+        }
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas");
+        for (name, command) in &all {
+            let has = command.get_arguments().any(|argument| argument.get_long() == Some("json"));
+            let schema = SCHEMAS.iter().find(|(of, _)| of == name);
+            let why = WITHOUT.iter().find(|(of, _)| of == name);
+            assert_eq!((has, schema.is_some(), why.is_none()), (has, has, has), "{name}");
+            if let Some((_, schema)) = schema {
+                assert!(folder.join(format!("{schema}.schema.json")).is_file(), "{name}: {schema}");
+            }
+        }
+        assert_eq!(all.len(), SCHEMAS.len() + WITHOUT.len(), "a command that is named is gone");
     }
 
     #[test]

@@ -32,5 +32,6 @@ pub mod trial;
 mod values;
 pub mod watch;
 mod words;
+mod wrapping;
 
 pub use values::is_negative;

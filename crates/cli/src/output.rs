@@ -13,10 +13,13 @@
 //! [`CliExit::NotWritten`], see [`finish`].
 
 use crate::exit::CliExit;
+use crate::wrapping::wrapped;
 use anyhow::Context;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeSet;
 use std::fmt::{Arguments, Display};
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -42,9 +45,22 @@ static FAILED: Mutex<Option<Failure>> = Mutex::new(None);
 /// Whether `--quiet` was given.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
+/// Whether `-o -` was given: then standard output is for that file, and nothing else is printed there.
+static IS_FILE: AtomicBool = AtomicBool::new(false);
+
+/// Prints nothing but the file `-` to standard output from now on.
+pub(crate) fn set_stdout_is_file() {
+    IS_FILE.store(true, Ordering::Relaxed);
+}
+
 /// Shows no progress from now on.
 pub fn set_quiet() {
     QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Results fold to the terminal from now on.
+pub(crate) fn fold_results() {
+    tidegate_report::set_columns(columns());
 }
 
 /// The value of `--color`: whether results have colours.
@@ -57,7 +73,7 @@ pub fn set_color(choice: clap::ColorChoice) {
 
 /// Whether standard output takes colours: by `--color`, else on a terminal without `NO_COLOR`.
 pub(crate) fn has_color() -> bool {
-    let requested = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let requested = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && !is_dumb();
     match *COLOR.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) {
         clap::ColorChoice::Always => true,
         clap::ColorChoice::Never => false,
@@ -65,9 +81,68 @@ pub(crate) fn has_color() -> bool {
     }
 }
 
+/// A terminal that only prints: no colours, no motion of the cursor.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|name| name == "dumb")
+}
+
 /// Whether `--quiet` hides progress.
 pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
+}
+
+/// The fewest columns of a terminal in which something is drawn over again, and the most that are used.
+const DRAWN_COLUMNS: (usize, usize) = (20, 300);
+
+/// Columns and rows of a terminal on which something may be drawn over again, one column less than it has, at
+/// which some begin a new line; `None`: it is none, it cannot move its cursor, or it is too narrow.
+pub(crate) fn canvas(terminal: &(impl AsFd + IsTerminal)) -> Option<(usize, usize)> {
+    if !terminal.is_terminal() || is_dumb() {
+        return None;
+    }
+    let (columns, rows) = tidegate_sys::terminal::size(terminal).unwrap_or((80, 24));
+    let (fewest, most) = DRAWN_COLUMNS;
+    (columns > fewest).then(|| ((columns - 1).min(most), rows))
+}
+
+/// The columns in which progress is drawn on standard error; `None`: none is shown.
+pub(crate) fn progress_columns() -> Option<usize> {
+    let (columns, _) = canvas(&io::stderr()).filter(|_| !is_quiet())?;
+    Some(columns)
+}
+
+/// Draws one line of progress over the last; nothing where none is shown.
+pub(crate) fn progress_line(words: &str) {
+    if let Some(columns) = progress_columns() {
+        let shown: String = String::from(tidegate_text::line(words)).chars().take(columns).collect();
+        draw(&format!("\r\x1b[K{shown}"));
+    }
+}
+
+/// Columns of a bar itself.
+const BAR: usize = 40;
+
+/// A bar of so many steps, with what stands before and behind it (a template of `indicatif`, and its columns
+/// when filled in). A narrow terminal gets no bar, a very narrow one no progress, a pipe neither.
+pub(crate) fn progress_bar(steps: u64, (before, behind): (&str, &str), columns: usize) -> ProgressBar {
+    let room = progress_columns().filter(|room| *room >= columns);
+    let target = if room.is_some() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let template = match room.unwrap_or(0).saturating_sub(columns + 2).min(BAR) {
+        0..5 => format!("{before} {behind}"),
+        wide => format!("{before} {{bar:{wide}}} {behind}"),
+    };
+    let bar = ProgressBar::with_draw_target(Some(steps), target);
+    bar.with_style(ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// The columns that results fold to: those of the terminal, or `COLUMNS` on one; `None`: they go to a pipe or
+/// a file.
+pub(crate) fn columns() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    let said = std::env::var("COLUMNS").ok().and_then(|said| said.parse().ok()).filter(|said| *said > 0);
+    said.or_else(|| Some(tidegate_sys::terminal::size(&io::stdout())?.0))
 }
 
 /// Prints foreign text to standard output.
@@ -94,35 +169,91 @@ macro_rules! eprintln {
 
 /// Prints text, or a document in JSON, to standard output. A document stays valid.
 pub fn text(text: &str) {
-    bytes(visible(text).as_bytes());
+    if !IS_FILE.load(Ordering::Relaxed) {
+        bytes(visible(text).as_bytes());
+    }
 }
 
-/// Prints a text whose words for outcomes have colours, where standard output takes colours: what is wrong is
-/// red, what may be is yellow, what is well is green.
+/// Prints a text for people: on a terminal it wraps, and words for outcomes have colours, where standard
+/// output takes them: what is wrong is red, what may be is yellow, what is well is green. A document has
+/// neither.
 pub(crate) fn report(words: &str) {
     let shown = visible(words);
-    if !has_color() {
-        return bytes(shown.as_bytes());
+    if shown.starts_with(['{', '[']) || IS_FILE.load(Ordering::Relaxed) {
+        return text(words);
     }
-    let lines: String = shown.split_inclusive('\n').map(colored).collect();
+    let shown = columns().map_or(shown.clone(), |columns| wrapped(&shown, columns));
+    let lines: String = match has_color() {
+        true => shown.split_inclusive('\n').map(colored).collect(),
+        false => shown,
+    };
     bytes(lines.as_bytes());
 }
 
-/// The words that a colour marks, and its number (ECMA-48, SGR): the level of a finding, the outcome of a
-/// test.
-const COLORED: [(&str, u8); 5] =
-    [(": error: ", 31), (": warning: ", 33), (": note: ", 36), ("  FAILED ", 31), ("  ok     ", 32)];
+/// Where in a line a word means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// First of all.
+    Start,
+    /// Between others.
+    Inside,
+    /// Last of all.
+    End,
+}
+
+const RED: u8 = 31;
+const GREEN: u8 = 32;
+const YELLOW: u8 = 33;
+const CYAN: u8 = 36;
+
+/// The words that a colour marks, with what stands around them, and its number (ECMA-48, SGR): the level of a
+/// finding, the outcome of a test, a grade, the state of a policy, what a comparison found.
+const COLORED: [(Place, &str, &str, &str, u8); 26] = [
+    (Place::Inside, ": ", "error", ": ", RED),
+    (Place::Inside, ": ", "warning", ": ", YELLOW),
+    (Place::Inside, ": ", "note", ": ", CYAN),
+    (Place::Start, "", "bad", " [", RED),
+    (Place::Start, "", "warning", " [", YELLOW),
+    (Place::Start, "", "note", " [", CYAN),
+    (Place::Start, "", "No problems found", "", GREEN),
+    (Place::Start, "", "Note", ":", CYAN),
+    (Place::Start, "  ", "FAILED", " ", RED),
+    (Place::Start, "  ", "ok", " ", GREEN),
+    (Place::Start, "", "Grade A+", ":", GREEN),
+    (Place::Start, "", "Grade A", ":", GREEN),
+    (Place::Start, "", "Grade B", ":", GREEN),
+    (Place::Start, "", "Grade C", ":", YELLOW),
+    (Place::Start, "", "Grade D", ":", RED),
+    (Place::Start, "", "Grade F", ":", RED),
+    (Place::Start, "", "No grade", ":", YELLOW),
+    (Place::Start, "", "Only a part was measured", ":", YELLOW),
+    (Place::Inside, ": ", "installed", "", GREEN),
+    (Place::Inside, ": ", "waiting for confirmation", "", YELLOW),
+    (Place::Inside, ": ", "in progress", "", YELLOW),
+    (Place::Inside, ": ", "drifted", "", RED),
+    (Place::Inside, ": ", "nothing is applied", "", YELLOW),
+    (Place::Inside, ": ", "in trouble", "", RED),
+    (Place::End, "  ", "better", "", GREEN),
+    (Place::End, "  ", "worse", "", RED),
+];
 
 /// A line that was made safe to print, with its first such word in colour.
 fn colored(line: &str) -> String {
-    let found = COLORED.iter().filter_map(|(word, color)| Some((line.find(word)?, *word, *color))).min();
-    match found {
+    let end = line.trim_end_matches('\n').len();
+    let found = COLORED.iter().filter_map(|&(place, left, word, right, color)| {
+        let whole = [left, word, right].concat();
+        let at = match place {
+            Place::Start => line.starts_with(&whole).then_some(0),
+            Place::Inside => line.find(&whole),
+            Place::End => line[..end].ends_with(&whole).then(|| end - whole.len()),
+        };
+        Some((at? + left.len(), word, color))
+    });
+    match found.min() {
         // A quoted line of the policy is not coloured.
         Some((at, word, color)) if !line[..at].contains('|') => {
             let (before, after) = (&line[..at], &line[at + word.len()..]);
-            let inner = word.trim_matches([':', ' ']);
-            let (left, right) = word.split_once(inner).unwrap_or_default();
-            format!("{before}{left}\x1b[1;{color}m{inner}\x1b[0m{right}{after}")
+            format!("{before}\x1b[1;{color}m{word}\x1b[0m{after}")
         }
         _ => line.to_owned(),
     }
@@ -356,7 +487,7 @@ fn device(path: &Path) -> &Path {
 /// A file's content to standard output; on a terminal it is only looked at.
 fn document(content: &[u8]) {
     match std::str::from_utf8(content) {
-        Ok(shown) if io::stdout().is_terminal() => text(shown),
+        Ok(shown) if io::stdout().is_terminal() => bytes(visible(shown).as_bytes()),
         _ => bytes(content),
     }
 }
@@ -410,6 +541,11 @@ mod tests {
             ("  FAILED 2  voip\n", "  \x1b[1;31mFAILED\x1b[0m 2  voip\n"),
             ("  3 | echo : error: x\n", "  3 | echo : error: x\n"),
             ("nothing\n", "nothing\n"),
+            ("warning [mtu] x\n", "\x1b[1;33mwarning\x1b[0m [mtu] x\n"),
+            ("Grade A+: fast\n", "\x1b[1;32mGrade A+\x1b[0m: fast\n"),
+            ("eth0: installed, applied today\n", "eth0: \x1b[1;32minstalled\x1b[0m, applied today\n"),
+            ("up  ping.p95  −170 ms  better\n", "up  ping.p95  −170 ms  \x1b[1;32mbetter\x1b[0m\n"),
+            ("it is better than that\n", "it is better than that\n"),
         ];
         for (line, expected) in rows {
             assert_eq!(colored(line), expected);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::values::duration;
 use tidegate_capture::DEFAULT_TIMEOUT;
-use tidegate_capture::{Exit, ScriptRun};
+use tidegate_capture::{Exit, ScriptRun, Trouble};
 use tidegate_loader::{LoadedPolicy, SandboxOptions};
 
 /// The longest that a script may run.
@@ -70,7 +70,9 @@ fn errors(outcome: &ScriptRun) -> Option<String> {
     if lines.len() > SHOWN_LINES {
         shown += &format!("  | … {} lines more\n", lines.len() - SHOWN_LINES);
     }
-    if text.to_lowercase().contains("usage") {
+    let is_said =
+        outcome.missing_arguments.is_some() || outcome.troubles.iter().any(Trouble::asks_for_arguments);
+    if text.to_lowercase().contains("usage") && !is_said {
         shown += "  a script gets its arguments behind `--`: FILE -- ARGS\n";
     }
     Some(shown)

@@ -375,7 +375,7 @@ cat \"${1%/*}/sourced\"
         let output = Command::new(TIDEGATE)
             .args(["run"])
             .args(private)
-            .args([&script, &secret])
+            .args([script.as_os_str(), "--".as_ref(), secret.as_os_str()])
             .env("HOME", &home.0)
             .env("TIDEGATE_SECRET", "seen")
             .current_dir(home.0.join("scripts"))

@@ -293,6 +293,7 @@ fn an_unguarded_job_is_finished_by_the_next_command() {
         let status = computer.tidegate(&["status", "--json"]);
         assert_eq!(status.status.code(), Some(3), "{}", stderr(&status));
         let document: Value = serde_json::from_slice(&status.stdout).expect("JSON");
+        let document = &document["policies"];
         assert_eq!(
             (&document[0]["condition"], &document[0]["job"]["does"]),
             (&json!("in progress"), &json!("apply")),
@@ -412,6 +413,7 @@ fn an_apply_to_user_space_that_dies_leads_back() {
                 // Once the last state is written, the policy is applied, whichever process dies.
                 let status = wire.tidegate(&["status", "--json"]);
                 let document: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
+                let document = &document["policies"];
                 if status.status.code() == Some(0) && document[0]["policy"] == json!([policy]) {
                     assert!(
                         document[0]["job"].is_null() && runs(&wire) != before,

@@ -506,6 +506,7 @@ fn a_container_is_reached_by_a_pair_of_devices_of_ours() {
 fn health(wire: &Wire) -> (Option<i32>, Value) {
     let output = wire.tidegate(&["status", "--json"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let document = &document["policies"];
     let code = document[0]["code"].as_i64().and_then(|code| i32::try_from(code).ok());
     (code.or(output.status.code()), document[0].clone())
 }

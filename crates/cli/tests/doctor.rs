@@ -129,7 +129,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn document(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
+    assert!(output.stdout.starts_with(b"{"), "{}", text(&output.stderr));
+    common::schemas::document(&output.stdout)
 }
 
 fn found(document: &Value) -> Vec<&str> {

@@ -73,7 +73,7 @@ fn median(run: &Value, id: &str) -> f64 {
     let probe =
         run["probes"].as_array().into_iter().flatten().find(|probe| probe["id"] == id).expect("it was asked");
     let mut took: Vec<f64> =
-        probe["answers"].as_array().into_iter().flatten().filter_map(|answer| answer[1].as_f64()).collect();
+        probe["replies"].as_array().into_iter().flatten().filter_map(|answer| answer[1].as_f64()).collect();
     took.sort_by(f64::total_cmp);
     assert!(took.len() >= 3, "{id} was answered: {took:?}");
     took[took.len() / 2] / 1e6
@@ -375,7 +375,7 @@ start = "500ms"
         stdout(&run)
     );
     assert!(stderr(&run).contains("on a, `ping -q -c 2"), "who failed is told: {}", stderr(&run));
-    let result: Value = serde_json::from_slice(&run.stdout).expect("JSON");
+    let result: Value = common::schemas::document(&run.stdout);
     let events = result["runs"][0]["events"].as_array().expect("events");
     let output_of =
         |on: &str| events.iter().find(|event| event["on"] == on).and_then(|event| event["output"].as_str());

@@ -84,7 +84,7 @@ fn a_home_gateway_comes_changes_and_goes() {
     assert_eq!(signs, ["change", "delete", "add"], "{plan:#}");
     assert_eq!(plan["plan"]["devices"][1]["kept"], 7, "{plan:#}");
 
-    let status = json(&computer.tidegate(&["status", "--json"]));
+    let status = json(&computer.tidegate(&["status", "--json"]))["policies"].clone();
     assert_eq!((&status[0]["name"], &status[0]["backend"]), (&"eth0".into(), &"kernel".into()));
     done(&computer.tidegate(&["revert"]));
     assert_eq!(computer.installed("eth0"), Some(first));
@@ -186,7 +186,7 @@ fn what_is_not_confirmed_goes_by_itself() {
         &[("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22")],
     ));
     assert!(output.contains("it is undone in 60 s unless you say: tidegate confirm eth0"), "{output}");
-    assert_eq!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"]["seconds"], 60);
+    assert_eq!(json(&computer.tidegate(&["status", "--json"]))["policies"][0]["confirm"]["seconds"], 60);
     assert_eq!(status(&computer).1["undone"], Value::Null, "until the next apply");
     // sudo removes the variable: then that of a parent process counts. Set and empty, it means that this is
     // no SSH session.
@@ -205,7 +205,7 @@ fn what_is_not_confirmed_goes_by_itself() {
     assert!(!above("SSH_CONNECTION=").contains("it is undone"));
     assert!(above("-u SSH_CONNECTION").contains("it is undone in 60 s unless"));
     done(&computer.tidegate(&["confirm"]));
-    assert!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"].is_null());
+    assert!(json(&computer.tidegate(&["status", "--json"]))["policies"][0]["confirm"].is_null());
     assert_eq!(computer.tidegate(&["confirm"]).status.code(), Some(1), "nothing waits any more");
     done(&computer.tidegate(&["down", "eth0"]));
     assert_eq!(computer.installed("eth0"), before);
@@ -373,7 +373,7 @@ fn errors_are_reported_and_nothing_is_changed() {
 /// that.
 fn status(computer: &Computer) -> (Option<i32>, Value) {
     let output = computer.tidegate(&["status", "--json"]);
-    let document = json(&output);
+    let document = json(&output)["policies"].clone();
     let codes = document.as_array().into_iter().flatten().filter_map(|one| one["code"].as_i64());
     let worst = codes.max().and_then(|code| i32::try_from(code).ok());
     let exit = match worst {

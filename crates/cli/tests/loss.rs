@@ -14,7 +14,7 @@ fn tidegate(words: &[&str]) -> Output {
 fn json(output: &Output) -> serde_json::Value {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"))
+    common::schemas::document(&output.stdout)
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn what_a_line_loses_each_way_is_found_with_its_bursts() {
         "--json",
     ];
     let lost = json(&tidegate(&words));
-    let [up, down] = [&lost["ways"][0], &lost["ways"][1]];
+    let [up, down] = [&lost["directions"][0], &lost["directions"][1]];
     assert_eq!(
         (up["sent"].as_u64(), down["sent"].as_u64(), down["lost"].as_u64()),
         (Some(520), Some(520), Some(0))
@@ -78,11 +78,11 @@ fn packets_sent_blindly_are_counted_in_what_the_far_side_captured() {
     let place = Place::new("loss-blind");
     let path = place.file("far.pcap", capture(kept.chain([&packets[7]])));
     let path = path.to_str().expect("text");
-    let way = json(&tidegate(&["loss", "--received", path, "-c", "20", "--json"]))["ways"][0].clone();
+    let way = json(&tidegate(&["loss", "--received", path, "-c", "20", "--json"]))["directions"][0].clone();
     let found = (way["sent"].as_u64(), way["lost"].as_u64(), way["bursts"].clone(), way["copies"].as_u64());
     assert_eq!(found, (Some(20), Some(3), serde_json::json!([2, 1]), Some(1)));
     // Without -c the last that came is taken for the last that was sent.
-    let way = json(&tidegate(&["loss", "--received", path, "--json"]))["ways"][0].clone();
+    let way = json(&tidegate(&["loss", "--received", path, "--json"]))["directions"][0].clone();
     assert_eq!((way["sent"].as_u64(), way["lost"].as_u64()), (Some(19), Some(2)));
 }
 
@@ -115,7 +115,8 @@ fn captures_without_enough_data_are_reported() {
         place.file("tmp.file", "12:00:00.1 IP 192.0.2.1.2013 > 192.0.2.2.8787: UDP, length 0\n".repeat(97));
     let nonsense = place.file("nonsense", "nothing of the kind\n");
     let [printed, nonsense] = [&printed, &nonsense].map(|path| path.to_str().expect("text"));
-    let way = json(&tidegate(&["loss", "--received", printed, "-c", "100", "--json"]))["ways"][0].clone();
+    let way =
+        json(&tidegate(&["loss", "--received", printed, "-c", "100", "--json"]))["directions"][0].clone();
     assert_eq!((way["lost"].as_u64(), &way["bursts"]), (Some(3), &serde_json::Value::Null));
     let cases: [(&[&str], &str); 3] = [
         (&["--received", printed], "how many were sent?"),

@@ -49,7 +49,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn document(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
+    assert!(output.stdout.starts_with(b"{"), "{}", text(&output.stderr));
+    common::schemas::document(&output.stdout)
 }
 
 /// A UDP echo server that drops every fourth request, and sends every third reply twice.
@@ -117,7 +118,7 @@ fn what_is_lost_and_what_comes_twice_is_counted() {
     );
     // Of the thirty that are answered those whose number is a multiple of three come twice.
     let twice = (0..40).filter(|n| n % 4 != 3 && n % 3 == 0).count();
-    assert_eq!((&target["duplicates"], &target["errors_for_answers"]), (&twice.into(), &0.into()));
+    assert_eq!((&target["duplicates"], &target["error_replies"]), (&twice.into(), &0.into()));
     let lost: Vec<usize> =
         answers(target).iter().enumerate().filter(|(_, took)| took.is_none()).map(|(n, _)| n).collect();
     assert_eq!(lost, (0..40).filter(|n| n % 4 == 3).collect::<Vec<_>>());
@@ -125,7 +126,7 @@ fn what_is_lost_and_what_comes_twice_is_counted() {
 }
 
 fn answers(target: &Value) -> Vec<Option<u64>> {
-    target["answers"].as_array().expect("a list").iter().map(|pair| pair[1].as_u64()).collect()
+    target["replies"].as_array().expect("a list").iter().map(|pair| pair[1].as_u64()).collect()
 }
 
 #[test]
@@ -135,7 +136,7 @@ fn a_closed_port_answers_with_an_error() {
     let output = say(&["127.0.0.1", &format!("--udp={port}"), "-c", "4", "-i", ".01", "--json"]);
     let target = &document(&output)["targets"][0];
     assert_eq!(
-        (output.status.code(), &target["errors_for_answers"], &target["summary"]["lost"]),
+        (output.status.code(), &target["error_replies"], &target["summary"]["lost"]),
         (Some(0), &4.into(), &0.into())
     );
 }
@@ -350,7 +351,7 @@ fn hops_are_found_and_pinged() {
     let reply = document(&in_place(&way.here, &words, None));
     let hop = &reply["targets"][0];
     assert_eq!((&hop["id"], &hop["hop_limit"], &hop["address"]), (&"hop 1".into(), &1.into(), &far));
-    assert_eq!((&hop["interval_ns"], &hop["errors_for_answers"]), (&1_000_000_000.into(), &1.into()));
+    assert_eq!((&hop["interval_ns"], &hop["error_replies"]), (&1_000_000_000.into(), &1.into()));
 }
 
 #[test]

@@ -22,7 +22,8 @@ fn behind_a_line(more: &[&str], program: &[&str]) -> Output {
 
 fn document(output: &Output) -> Value {
     let stderr = String::from_utf8_lossy(&output.stderr);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"))
+    assert!(output.stdout.starts_with(b"{"), "{stderr}");
+    common::schemas::document(&output.stdout)
 }
 
 fn within(what: &str, found: &Value, low: f64, high: f64) {
@@ -47,12 +48,12 @@ fn a_bloated_line_is_found_with_pings_alone() {
     let loads: Vec<&str> = phases.iter().filter_map(|phase| phase["load"].as_str()).collect();
     assert_eq!(loads, ["idle", "both", "up"]);
     // Frames have 14 bytes more than packets of 1,400: 3.96 Mbit/s of these.
-    within("what echoes carried", &phases[1]["up"], 3.2e6, 4.1e6);
-    within("what the way up carried", &phases[2]["up"], 3.2e6, 4.5e6);
+    within("what echoes carried", &phases[1]["up_bits_per_second"], 3.2e6, 4.1e6);
+    within("what the way up carried", &phases[2]["up_bits_per_second"], 3.2e6, 4.5e6);
     for phase in &phases[1..] {
         assert_eq!(phase["queue_before"], "hop 3 (198.51.100.2)", "{phase}");
     }
-    let far = quick["places"].as_array().and_then(|places| places.last()).expect("places");
+    let far = quick["hops"].as_array().and_then(|places| places.last()).expect("places");
     let growth = far["figures"][1]["median_ns"].as_f64().zip(far["figures"][0]["median_ns"].as_f64());
     let growth = growth.map_or(f64::NAN, |(full, idle)| full - idle);
     assert!((200e6..=420e6).contains(&growth), "160 kB are 320 ms: {growth}");
@@ -113,6 +114,7 @@ fn a_policy_is_compared_with_none_in_turns() {
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut documents = serde_json::Deserializer::from_str(&stdout).into_iter::<Value>();
     let verified = documents.next().and_then(Result::ok).unwrap_or_else(|| panic!("{stderr}{stdout}"));
+    common::schemas::must_fit(&verified);
     let of = |figure: &str| {
         let all = verified["differences"].as_array().expect("differences");
         all.iter()

@@ -180,7 +180,7 @@ fn top_shows_what_a_daemon_does() {
         return;
     }
     let _flood = bench.flood();
-    let line: Value = serde_json::from_str(&bench.text(&["top", "v0", "--once", "--json"])).expect("JSON");
+    let line = common::schemas::document(bench.text(&["top", "v0", "--once", "--json"]).as_bytes());
     let full = class(&line, "1:20");
     assert_eq!((&line["backend"], &full["qdisc"]), (&"user".into(), &"pfifo 20:".into()));
     let number = |member: &str| full[member].as_f64().unwrap_or_else(|| panic!("{member} in {full}"));
@@ -423,7 +423,7 @@ fn the_kernel_is_watched_too() {
         return;
     }
     let _flood = bench.flood();
-    let line: Value = serde_json::from_str(&bench.text(&["top", "--once", "--json"])).expect("JSON");
+    let line = common::schemas::document(bench.text(&["top", "--once", "--json"]).as_bytes());
     assert_eq!([&line["backend"], &line["shaped_bps"]], [&Value::from("kernel"), &Value::from(1e6)]);
     let full = class(&line, "1:10");
     assert!(full["bps"].as_f64() > Some(100_000.0) && full["drops_per_s"].as_f64() > Some(10.0), "{full}");

@@ -269,8 +269,26 @@ type Text = (InputFormat, String);
 /// A file cannot be read, has no known format, or cannot be run. Errors inside a script are in
 /// [`LoadedPolicy::outcomes`].
 pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<LoadedPolicy, LoadError> {
-    let texts = files.iter().map(|path| text(path)).collect::<Result<Vec<_>, _>>()?;
+    let mut texts = Vec::new();
+    for path in files {
+        texts.push(text(path).map_err(|error| taken_for_a_file(error, files, &texts))?);
+    }
     read_texts(files, texts, options)
+}
+
+/// A missing file that follows a script may be meant as the script's argument.
+fn taken_for_a_file(error: LoadError, files: &[PathBuf], before: &[Text]) -> LoadError {
+    match (error, before.last(), files) {
+        (LoadError::File(path, why), Some((InputFormat::Script, _)), [script, ..]) if !path.exists() => {
+            let why = format!(
+                "{why}; a script's arguments come after `--`: {} -- {}",
+                script.display(),
+                path.display()
+            );
+            LoadError::File(path, why)
+        }
+        (error, ..) => error,
+    }
 }
 
 /// Loads a text that is in no file; a script cannot be loaded so.

@@ -1,7 +1,7 @@
 //! Policies without traffic control: every command reports them the same way, to a user who named the wrong
 //! file, or whose `tc` runs where it is not followed.
 
-use tidegate_capture::{Exit, ScriptRun, troubles};
+use tidegate_capture::{Exit, ScriptRun, Trouble, troubles};
 
 /// The message for them.
 pub(crate) const NOTHING_FOUND: &str = "no traffic control command was run";
@@ -45,7 +45,9 @@ pub fn nothing_found<'t>(
             }
         }
     }
-    if let Some(usage) = usage {
+    // A trouble that quotes it has been told.
+    let asks = outcomes.iter().flat_map(|outcome| &outcome.troubles).any(Trouble::asks_for_arguments);
+    if let Some(usage) = usage.filter(|_| !asks) {
         text += &format!("\n  the script says `{usage}`: give it its arguments after `--`");
     }
     Some(text)

@@ -17,6 +17,7 @@ pub struct TrialDocument {
     /// The version that made it.
     pub version: String,
     /// The command that makes it again, to the byte.
+    #[serde(rename = "command", alias = "again")]
     pub again: String,
     /// The policy's file.
     pub script: String,
@@ -113,6 +114,7 @@ pub struct TrialProbe {
     #[serde(deserialize_with = "required")]
     pub class: Option<String>,
     /// When each was sent and how long its answer took; `None`: none came.
+    #[serde(rename = "replies", alias = "answers")]
     pub answers: Vec<(u64, Option<u64>)>,
 }
 

@@ -20,7 +20,7 @@ pub mod watch;
 
 pub use chart::alone as svg;
 pub use html::{page as html, picture};
-pub use table::{Align, Table};
+pub use table::{Align, Table, set_columns, width};
 pub use text::text;
 pub use tidegate_measure::numbers::{format_duration, milliseconds, percent, rate, size};
 

@@ -1,7 +1,28 @@
 //! Tables for terminals: columns aligned by what a terminal shows, not by bytes; no colour, so a pipe gets
 //! the same.
+//!
+//! A table wider than the terminal ([`set_columns`]) folds: words wrap within their cells, and columns that
+//! still have no room follow in further tables below, each with the first column again.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The columns of the terminal that texts are for; `usize::MAX`: they are for a pipe or a file.
+static COLUMNS: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// The fewest columns that are reckoned with.
+const MIN_COLUMNS: usize = 20;
+/// To how many columns a cell of words is narrowed before columns follow below.
+const NARROW: usize = 14;
+
+/// Texts are for a terminal of so many columns from now on; `None`: for a pipe or a file, and nothing folds.
+pub fn set_columns(columns: Option<usize>) {
+    COLUMNS.store(columns.map_or(usize::MAX, |columns| columns.max(MIN_COLUMNS)), Ordering::Relaxed);
+}
+
+/// The columns of the terminal that texts are for; very many where they are for a pipe or a file.
+pub(crate) fn columns() -> usize {
+    COLUMNS.load(Ordering::Relaxed)
+}
 
 /// How a cell is aligned in its column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +41,8 @@ pub struct Table {
     head: Vec<String>,
     align: Vec<Align>,
     rows: Vec<Row>,
+    /// So many of the first columns say what a row is of, beside the first of all.
+    more_keys: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -32,7 +55,13 @@ impl Table {
     /// A table with these columns.
     pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = (S, Align)>) -> Table {
         let (head, align) = columns.into_iter().map(|(name, align)| (clean(name.into()), align)).unzip();
-        Table { head, align, rows: Vec::new() }
+        Table { head, align, rows: Vec::new(), more_keys: 0 }
+    }
+
+    /// What a row is of is said by its first two cells: both are repeated where it folds.
+    pub fn with_two_keys(mut self) -> Table {
+        self.more_keys = 1;
+        self
     }
 
     /// Adds a row: cells too many are dropped, missing ones empty.
@@ -60,47 +89,151 @@ impl Table {
     }
 
     fn widths(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.head.iter().map(|cell| width(cell)).collect();
-        for row in &self.rows {
-            if let Row::Cells(cells) = row {
-                for (known, cell) in widths.iter_mut().zip(cells) {
-                    *known = (*known).max(width(cell));
+        self.head.iter().enumerate().map(|(n, head)| width(head).max(self.widest(n))).collect()
+    }
+
+    /// The width of a column's widest cell below its head.
+    fn widest(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| match row {
+            Row::Cells(cells) => cells.get(column),
+            Row::Rule => None,
+        });
+        cells.map(|cell| width(cell)).max().unwrap_or(0)
+    }
+
+    /// The same within so many columns.
+    pub fn folded(&self, columns: usize) -> String {
+        let widths = self.narrowed(columns);
+        let mut out = String::new();
+        let keys = self.keys(&widths, columns);
+        let mut rest = keys..widths.len();
+        loop {
+            // The first columns, and as many more as fit; at least one.
+            let mut group: Vec<usize> = (0..keys).collect();
+            let mut wide = total(&widths[..keys]);
+            while let Some(next) = rest.clone().next() {
+                if group.len() > keys && wide + GAP + widths[next] > columns {
+                    break;
                 }
+                wide += GAP + widths[next];
+                group.push(next);
+                rest.next();
             }
+            self.group(&group, &widths, &mut out);
+            if rest.is_empty() {
+                return out;
+            }
+            out.push('\n');
+        }
+    }
+
+    /// How many columns are repeated: both that are keys, if every other has room beside them.
+    fn keys(&self, widths: &[usize], columns: usize) -> usize {
+        let keys = 1 + self.more_keys;
+        let widest = widths.iter().skip(keys).max().copied().unwrap_or(0);
+        let fits = widths.len() > keys && total(&widths[..keys]) + GAP + widest <= columns;
+        if fits { keys } else { widths.len().min(1) }
+    }
+
+    /// The widths of the columns, those of words narrowed as far as is needed to fit.
+    fn narrowed(&self, columns: usize) -> Vec<usize> {
+        let mut widths = self.widths();
+        if total(&widths) > columns {
+            // Above figures the words of the head wrap.
+            for n in (0..widths.len()).filter(|&n| self.align[n] == Align::Right) {
+                let word = self.head[n].split(' ').map(width).max().unwrap_or(0);
+                widths[n] = self.widest(n).max(word);
+            }
+        }
+        while total(&widths) > columns {
+            let words = (0..widths.len()).filter(|&n| self.align[n] == Align::Left);
+            let widest = words.max_by_key(|&n| widths[n]).filter(|&n| widths[n] > NARROW);
+            let Some(widest) = widest else { break };
+            let excess = total(&widths) - columns;
+            widths[widest] = widths[widest].saturating_sub(excess).max(NARROW);
+        }
+        // Beside the first column the widest other has room, or nothing would fit.
+        let figures = (1..widths.len()).map(|n| widths[n]).max().unwrap_or(0);
+        if let Some(first) = widths.first_mut() {
+            *first = (*first).min(columns.saturating_sub(figures + GAP).max(NARROW / 2));
         }
         widths
     }
 
-    fn line(&self, cells: &[String], widths: &[usize]) -> String {
-        let mut line = String::new();
-        for ((cell, &wide), align) in cells.iter().zip(widths).zip(&self.align) {
-            if !line.is_empty() || !std::ptr::eq(cell, &cells[0]) {
-                line.push_str("  ");
-            }
-            let fill = " ".repeat(wide - width(cell));
-            match align {
-                Align::Left => line.extend([cell.as_str(), &fill]),
-                Align::Right => line.extend([fill.as_str(), cell]),
+    /// Some of the columns, with their head and rules.
+    fn group(&self, group: &[usize], widths: &[usize], out: &mut String) {
+        let shown: Vec<usize> = group.iter().map(|&n| widths[n]).collect();
+        let rule = "─".repeat(total(&shown)) + "\n";
+        self.lines(&self.head, group, widths, out);
+        out.push_str(&rule);
+        for row in &self.rows {
+            match row {
+                Row::Cells(cells) => self.lines(cells, group, widths, out),
+                Row::Rule => out.push_str(&rule),
             }
         }
-        line.truncate(line.trim_end().len());
-        line
     }
+
+    /// A row: as many lines as its cells need.
+    fn lines(&self, cells: &[String], group: &[usize], widths: &[usize], out: &mut String) {
+        let folded: Vec<Vec<String>> = group.iter().map(|&n| fold(&cells[n], widths[n])).collect();
+        for at in 0..folded.iter().map(Vec::len).max().unwrap_or(0) {
+            let mut line = String::new();
+            for (place, (&n, cell)) in group.iter().zip(&folded).enumerate() {
+                let part = cell.get(at).map_or("", String::as_str);
+                if place > 0 {
+                    line.push_str(&" ".repeat(GAP));
+                }
+                let fill = " ".repeat(widths[n].saturating_sub(width(part)));
+                match self.align[n] {
+                    Align::Left => line.extend([part, &fill]),
+                    Align::Right => line.extend([fill.as_str(), part]),
+                }
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+    }
+}
+
+/// Blanks between two columns.
+const GAP: usize = 2;
+
+/// The width of these columns beside each other.
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+}
+
+/// A cell's text in lines of at most so many columns, broken at blanks where there are any.
+fn fold(cell: &str, columns: usize) -> Vec<String> {
+    if width(cell) <= columns {
+        return vec![cell.to_owned()];
+    }
+    let mut lines = vec![String::new()];
+    for word in cell.split(' ') {
+        let line = lines.last().map_or(0, |line| width(line));
+        if line > 0 && line + 1 + width(word) > columns {
+            lines.push(String::new());
+        }
+        let Some(line) = lines.last_mut() else { break };
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        for letter in word.chars() {
+            let Some(line) = lines.last_mut() else { break };
+            let wide = width(letter.encode_utf8(&mut [0; 4]));
+            match !line.is_empty() && width(line) + wide > columns {
+                true => lines.push(letter.to_string()),
+                false => line.push(letter),
+            }
+        }
+    }
+    lines
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let widths = self.widths();
-        let rule = "─".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1));
-        writeln!(f, "{}", self.line(&self.head, &widths))?;
-        writeln!(f, "{rule}")?;
-        for row in &self.rows {
-            match row {
-                Row::Cells(cells) => writeln!(f, "{}", self.line(cells, &widths))?,
-                Row::Rule => writeln!(f, "{rule}")?,
-            }
-        }
-        Ok(())
+        f.write_str(&self.folded(columns()))
     }
 }
 
@@ -111,7 +244,7 @@ pub(crate) fn clean(cell: String) -> String {
 
 /// Columns that a terminal gives a text: none for combining marks, two for the wide blocks of East Asian
 /// scripts and emoji.
-pub(crate) fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     text.chars()
         .map(|c| match c as u32 {
             0x300..=0x36f | 0x200b..=0x200f | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
@@ -148,5 +281,38 @@ bad\\x1b[2J\\n                x
 ";
         assert_eq!(table.to_string(), expected);
         assert_eq!(table.len(), 4);
+    }
+
+    /// Nothing is wider than asked for, and nothing is missing.
+    #[test]
+    fn a_table_folds_to_the_terminal() {
+        use Align::{Left, Right};
+        let mut table = Table::new([("load", Left), ("policy", Left), ("mean", Right), ("goodput", Right)]);
+        table.row(["2 uploads", "without", "721 ms", "1.9 Mbit/s"]).rule();
+        table.row(["2 uploads", "with it", "55 ms", "1.8 Mbit/s"]);
+        let expected = "\
+load       policy     mean
+──────────────────────────
+2 uploads  without  721 ms
+──────────────────────────
+2 uploads  with it   55 ms
+
+load          goodput
+─────────────────────
+2 uploads  1.9 Mbit/s
+─────────────────────
+2 uploads  1.8 Mbit/s
+";
+        assert_eq!(table.folded(30), expected);
+        assert_eq!(table.folded(usize::MAX), table.to_string());
+        let mut wide = Table::new([("a cell of words", Left), ("figure", Right)]);
+        wide.row(["several words in one cell, whichunbrokenislongerthanaline", "12 packets"]);
+        for columns in [20, 24, 30, 50] {
+            let folded = wide.folded(columns);
+            assert!(folded.lines().all(|line| width(line) <= columns), "{columns}:\n{folded}");
+            let letters = |text: &str| text.chars().filter(|letter| letter.is_alphanumeric()).count();
+            assert!(letters(&folded) >= letters(&wide.folded(usize::MAX)), "{folded}");
+        }
+        assert_eq!(Table::default().folded(20), "\n");
     }
 }

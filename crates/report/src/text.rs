@@ -1,7 +1,7 @@
 //! A trial on a terminal: figures of the ping, of what people wait for, of the classes; then what it comes
 //! to.
 
-use crate::table::{Align, Table, clean, width};
+use crate::table::{Align, Table, clean, columns, width};
 use std::fmt::Write as _;
 use tidegate_analysis::trial::{ClassFigures, Pair, classes_at_work, goodput, main_probe, node, pairs};
 use tidegate_measure::Pings;
@@ -73,7 +73,8 @@ fn main_table(pairs: &[Pair<'_>]) -> Table {
         ("lost".to_owned(), Right),
         ("goodput up".to_owned(), Right),
         ("down".to_owned(), Right),
-    ]);
+    ])
+    .with_two_keys();
     for (n, pair) in pairs.iter().enumerate() {
         if n > 0 {
             table.rule();
@@ -112,7 +113,7 @@ fn waits(pairs: &[Pair<'_>]) -> Table {
     use Align::{Left, Right};
     let columns =
         [("load", Left), ("what", Left), ("median", Right), ("95th percentile", Right), ("lost", Right)];
-    let mut table = Table::new(columns);
+    let mut table = Table::new(columns).with_two_keys();
     for pair in pairs {
         let ids = pair.probe_ids();
         let others: Vec<&str> = ids.into_iter().filter(|id| Some(*id) != main_probe(pair)).collect();
@@ -210,13 +211,14 @@ fn cut(text: &str, columns: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// A sentence in lines of at most [`COLUMNS`]; `lead` before it, later lines under its text.
+/// A sentence in lines of at most [`COLUMNS`], or as many as the terminal has; `lead` before it, later lines
+/// under its text.
 fn wrapped(out: &mut String, lead: &str, sentence: &str) {
     let mut line = lead.to_owned();
     let indent = width(lead);
     let mut fresh = true;
     for word in clean(sentence.to_owned()).split_whitespace() {
-        if !fresh && width(&line) + 1 + width(word) > COLUMNS {
+        if !fresh && width(&line) + 1 + width(word) > columns().min(COLUMNS) {
             let _ = writeln!(out, "{line}");
             line = " ".repeat(indent);
             fresh = true;

@@ -64,7 +64,7 @@ pub mod transactions;
 pub use drive::run;
 pub use expectations::check;
 pub use experiment::{can_be_simulated, cases, link_seconds, simulate, simulate_case};
-pub use file::{BadCommand, parse, parse_command};
+pub use file::{BadCommand, command_of, parse, parse_command};
 pub use files::{FileError, Files, NoFiles, PolicyCommands, PolicyEnd, PolicyFile};
 pub use run::RunError;
 pub use simulated::Simulated;

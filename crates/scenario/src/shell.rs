@@ -10,12 +10,21 @@ use tidegate_packet::Nanos;
 /// assert_eq!([quoted("eth0"), quoted("two words")], ["eth0", "'two words'"]);
 /// ```
 pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
+    tidegate_text::shell_word(word)
+}
+
+/// A time, exactly, in the largest unit in which it is a whole number: `10s`, `1500us`, `250ns`.
+///
+/// ```
+/// use tidegate_packet::Nanos;
+/// use tidegate_scenario::shell::exact_time;
+///
+/// assert_eq!([exact_time(Nanos(1_500)), exact_time(Nanos::millis(30))], ["1500ns", "30ms"]);
+/// ```
+pub fn exact_time(span: Nanos) -> String {
+    let scales = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+    let fits = scales.iter().find(|(scale, _)| span.0.is_multiple_of(*scale));
+    fits.map_or_else(String::new, |(scale, unit)| format!("{}{unit}", span.0 / scale))
 }
 
 /// A rate in bits per second as tc takes it: `5mbit`.

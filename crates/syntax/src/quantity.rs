@@ -10,6 +10,9 @@ const MAX_TIME: u64 = 7 * 24 * 3_600_000_000_000;
 /// The highest rate that is read, bits per second, and the largest size, bytes.
 const MAX_AMOUNT: f64 = 1e15;
 
+/// How a remedy begins that offers what may be meant.
+const OFFER: &str = "did you mean ";
+
 /// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadQuantity {
@@ -22,6 +25,11 @@ pub struct BadQuantity {
 impl BadQuantity {
     fn new(reason: String, remedy: impl Into<String>) -> BadQuantity {
         BadQuantity { reason, remedy: remedy.into() }
+    }
+
+    /// Does it offer what may be meant?
+    fn is_offer(&self) -> bool {
+        self.remedy.starts_with(OFFER)
     }
 }
 
@@ -53,41 +61,38 @@ pub fn rate(text: &str) -> Result<u64, BadQuantity> {
     let wrong = || BadQuantity::new(format!("`{text}` is not a rate"), usual);
     let (digits, unit) = split(text);
     let number = decimal(digits).ok_or_else(wrong)?;
-    if let Some(bytes) = unit.strip_suffix("/s").and_then(bytes_unit) {
+    let per_second = unit.strip_suffix("/s").or(unit.strip_suffix("/S"));
+    if let Some(bytes) = per_second.and_then(bytes_unit) {
         return amount(number * bytes * 8.0).ok_or_else(wrong);
     }
-    let lower = unit.to_ascii_lowercase();
-    let plain = lower.strip_suffix("/s").unwrap_or(&lower);
+    let plain = per_second.unwrap_or(unit).to_ascii_lowercase();
     if let Some(scale) = plain.strip_suffix("bit").and_then(prefix) {
         return amount(number * scale.factor).ok_or_else(wrong);
     }
-    let twice = |scale: Prefix, by_tc: &str| {
-        let (bits, more) = (scale.letter.to_ascii_lowercase(), number_text(number * 8.0));
-        BadQuantity::new(
-            format!("`{text}` has two readings"),
-            format!(
-                "did you mean {digits}{bits}bit ({digits} {}bits per second) or {more}{bits}bit ({digits} \
-                 {}bytes per second{by_tc})?",
-                scale.name, scale.name
-            ),
-        )
-    };
-    match plain {
-        "" => Err(BadQuantity::new(
+    let digits = number_text(number);
+    if unit.is_empty() {
+        return Err(BadQuantity::new(
             format!("`{text}` has no unit"),
             format!(
                 "did you mean {digits}mbit, {digits}kbit or {digits}bit ({digits} bits per second, as tc reads it)?"
             ),
-        )),
-        "b" => Err(twice(prefix("").ok_or_else(wrong)?, "")),
-        other => match other.strip_suffix("ps").or(Some(other)).and_then(|rest| {
-            let by_tc = if other.ends_with("bps") { ", as tc reads it" } else { "" };
-            prefix(rest.strip_suffix('b').unwrap_or(rest)).map(|scale| (scale, by_tc))
-        }) {
-            Some((scale, by_tc)) => Err(twice(scale, by_tc)),
-            None => Err(wrong()),
-        },
+        ));
     }
+    // `20Mbps`, `20Mb/s`, `20M`: bits to people, bytes to tc.
+    let is_of_tc = plain.ends_with("bps");
+    let letters = plain.strip_suffix("bps").or(plain.strip_suffix('b')).unwrap_or(&plain);
+    let scale = prefix(letters).filter(|_| !plain.is_empty()).ok_or_else(wrong)?;
+    amount(number * scale.factor * 8.0).ok_or_else(wrong)?;
+    let (bits, more) = (scale.letter.to_ascii_lowercase(), number_text(number * 8.0));
+    let by_tc = if is_of_tc { ", as tc reads it" } else { "" };
+    Err(BadQuantity::new(
+        format!("`{text}` has two readings"),
+        format!(
+            "did you mean {digits}{bits}bit ({digits} {}bits per second) or {more}{bits}bit ({digits} \
+             {}bytes per second{by_tc})?",
+            scale.name, scale.name
+        ),
+    ))
 }
 
 /// A time in nanoseconds: `500us`, `30ms`, `1.5s`, `5min`, `1h`; `0` needs no unit.
@@ -102,11 +107,10 @@ pub fn rate(text: &str) -> Result<u64, BadQuantity> {
 /// # Errors
 /// It is none, is longer than a week, or has two readings.
 pub fn time(text: &str) -> Result<u64, BadQuantity> {
-    let wrong = |why: &str| {
-        BadQuantity::new(format!("`{text}` is not a time{why}"), "write 500us, 30ms, 2s, 5min or 1h")
-    };
+    let usual = "write 500us, 30ms, 2s, 5min or 1h";
+    let wrong = || BadQuantity::new(format!("`{text}` is not a time"), usual);
     let (digits, unit) = split(text);
-    decimal(digits).ok_or_else(|| wrong(""))?;
+    let number = number_text(decimal(digits).ok_or_else(wrong)?);
     let scale: u64 = match unit.to_ascii_lowercase().as_str() {
         "ns" => 1,
         "us" | "µs" => 1_000,
@@ -114,18 +118,23 @@ pub fn time(text: &str) -> Result<u64, BadQuantity> {
         "s" | "sec" => 1_000_000_000,
         "min" => 60_000_000_000,
         "h" => 3_600_000_000_000,
-        "" if decimal(digits) == Some(0.0) => 1,
+        "" if number == "0" => 1,
         "" => {
-            let remedy = format!("did you mean {digits}ms (milliseconds) or {digits}s (seconds)?");
+            let remedy = format!("did you mean {number}ms (milliseconds) or {number}s (seconds)?");
             return Err(BadQuantity::new(format!("`{text}` has no unit"), remedy));
         }
         "m" => {
-            let remedy = format!("did you mean {digits}min (minutes) or {digits}ms (milliseconds)?");
+            let remedy = format!("did you mean {number}min (minutes) or {number}ms (milliseconds)?");
             return Err(BadQuantity::new(format!("`{text}` has two readings"), remedy));
         }
-        _ => return Err(wrong("")),
+        _ => return Err(wrong()),
     };
-    scaled(digits, scale).filter(|ns| *ns <= MAX_TIME).ok_or_else(|| wrong(" of a week at most"))
+    let ns = scaled(digits, scale)
+        .map_err(|why| BadQuantity::new(format!("`{text}` is not a time: {why}"), usual))?;
+    if ns > MAX_TIME {
+        return Err(BadQuantity::new(format!("`{text}` is longer than a week"), usual));
+    }
+    Ok(ns)
 }
 
 /// A size in bytes: `1500B`, `24kB` (thousands), `64KiB` (1024), `4MB`. A number alone is bytes.
@@ -157,21 +166,49 @@ pub fn size(text: &str) -> Result<u64, BadQuantity> {
         return amount(number * bytes).ok_or_else(wrong);
     }
     let lower = unit.to_ascii_lowercase();
-    let twice = |remedy| BadQuantity::new(format!("`{text}` has two readings"), remedy);
-    match (lower.as_str(), prefix(lower.strip_suffix('b').unwrap_or(&lower))) {
-        ("b", _) => {
-            Err(twice(format!("did you mean {digits}B (bytes) or {}B (bits)?", number_text(number / 8.0))))
-        }
-        (_, Some(scale)) if scale.binary > 1.0 => {
-            let (short, long) = (scale.letter, scale.letter.to_ascii_uppercase());
-            let (thousands, binary) =
-                (number_text(number * scale.factor), number_text(number * scale.binary));
-            Err(twice(format!(
-                "did you mean {digits}{short}B ({thousands} bytes) or {digits}{long}iB ({binary} bytes, as tc reads it)?"
-            )))
-        }
-        _ => Err(wrong()),
+    let digits = number_text(number);
+    let refused = |why, remedy| BadQuantity::new(format!("`{text}` {why}"), remedy);
+    if lower == "b" {
+        let as_bits = number / 8.0;
+        return Err(match as_bits.fract() == 0.0 {
+            true => refused(
+                "has two readings",
+                format!("did you mean {digits}B (bytes) or {}B ({digits} bits)?", number_text(as_bits)),
+            ),
+            false => refused("is not a size", format!("did you mean {digits}B (bytes)?")),
+        });
     }
+    let scale = prefix(lower.strip_suffix('b').unwrap_or(&lower)).ok_or_else(wrong)?;
+    amount(number * scale.binary).ok_or_else(wrong)?;
+    let (thousands, binary) = (number_text(number * scale.factor), number_text(number * scale.binary));
+    let letter = scale.letter;
+    // With an `i` it is 1024 to everybody.
+    if scale.factor == scale.binary {
+        return Err(refused("is not a size", format!("did you mean {digits}{letter}B ({binary} bytes)?")));
+    }
+    let long = letter.to_ascii_uppercase();
+    Err(refused(
+        "has two readings",
+        format!(
+            "did you mean {digits}{letter}B ({thousands} bytes) or {digits}{long}iB ({binary} bytes, as tc reads it)?"
+        ),
+    ))
+}
+
+/// The number of a percentage, which is digits, a decimal point and the sign: of `6.7%` 6.7.
+///
+/// ```
+/// use tidegate_syntax::quantity::percent;
+///
+/// assert_eq!((percent("50%"), percent("5e0%")), (Some(50.0), None));
+/// ```
+pub fn percent(text: &str) -> Option<f64> {
+    decimal(text.trim().strip_suffix('%')?.trim())
+}
+
+/// A share, `6.7%` or as a part of 1 (`0.067`).
+pub fn share(text: &str) -> Option<f64> {
+    percent(text).map(|percent| percent / 100.0).or_else(|| decimal(text.trim()))
 }
 
 /// What a text is where a size and a time are allowed.
@@ -196,7 +233,14 @@ pub fn size_or_time(text: &str) -> Result<SizeOrTime, BadQuantity> {
     match (size(text), time(text)) {
         (Ok(bytes), _) => Ok(SizeOrTime::Size(bytes)),
         (_, Ok(ns)) => Ok(SizeOrTime::Time(ns)),
-        (Err(as_size), Err(_)) if as_size.reason.ends_with("two readings") => Err(as_size),
+        // `2m`: what is offered of both.
+        (Err(as_size), Err(as_time)) if as_size.is_offer() && as_time.is_offer() => {
+            let sizes = as_size.remedy.trim_end_matches('?').replacen(" or ", ", ", 1);
+            let times = as_time.remedy.trim_start_matches(OFFER);
+            let reason = format!("`{text}` has more than two readings");
+            Err(BadQuantity::new(reason, format!("{sizes}, {times}")))
+        }
+        (Err(as_size), Err(_)) if as_size.is_offer() => Err(as_size),
         _ => Err(BadQuantity::new(
             format!("`{text}` is neither a size nor a time"),
             "write bytes (24kB, 64KiB) or a time (200ms)",
@@ -233,8 +277,12 @@ fn prefix(letters: &str) -> Option<Prefix> {
 /// The bytes of a unit whose capital B marks it as bytes: `kB`, `KiB`.
 fn bytes_unit(unit: &str) -> Option<f64> {
     let letters = unit.strip_suffix('B')?;
-    let known = ["", "k", "K", "M", "G", "T", "Ki", "Mi", "Gi"];
-    known.contains(&letters).then(|| prefix(&letters.to_ascii_lowercase()).map(|scale| scale.factor))?
+    let scale = prefix(&letters.to_ascii_lowercase())?;
+    // `mB` is a thousandth of a byte to the SI, and a megabyte to no standard; `kiB` and `KIB` are 1024 to
+    // all.
+    let is_known =
+        letters == "k" || letters == scale.letter.to_ascii_uppercase() || scale.factor == scale.binary;
+    is_known.then_some(scale.factor)
 }
 
 /// A number and what follows it, without blanks between.
@@ -251,15 +299,23 @@ fn decimal(digits: &str) -> Option<f64> {
     (has_digit && is_short).then(|| digits.parse().ok())?
 }
 
-/// A decimal number times a scale, exactly; fractions of nine digits at most.
-fn scaled(digits: &str, scale: u64) -> Option<u64> {
+/// A decimal number times a scale, exactly; or why it has no whole number of nanoseconds.
+fn scaled(digits: &str, scale: u64) -> Result<u64, &'static str> {
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-    if part.len() > 9 {
-        return None;
+    let part = part.trim_end_matches('0');
+    let long = "longer than a week";
+    let fine = "finer than a nanosecond";
+    if part.len() > 13 {
+        return Err(fine);
     }
-    let fraction = if part.is_empty() { 0 } else { part.parse::<u64>().ok()?.checked_mul(scale)? };
-    let whole = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok()? };
-    whole.checked_mul(scale)?.checked_add(fraction / 10_u64.pow(part.len() as u32))
+    let number = |text: &str| if text.is_empty() { Some(0) } else { text.parse::<u64>().ok() };
+    let parts = 10_u128.pow(part.len() as u32);
+    let fraction = u128::from(number(part).ok_or(fine)?) * u128::from(scale);
+    if fraction % parts != 0 {
+        return Err(fine);
+    }
+    let whole = number(whole).and_then(|whole| whole.checked_mul(scale)).ok_or(long)?;
+    whole.checked_add(u64::try_from(fraction / parts).map_err(|_| long)?).ok_or(long)
 }
 
 fn amount(number: f64) -> Option<u64> {
@@ -268,7 +324,7 @@ fn amount(number: f64) -> Option<u64> {
 
 /// A number without more places than it needs.
 fn number_text(number: f64) -> String {
-    let text = format!("{number:.3}");
+    let text = format!("{number:.9}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
@@ -290,13 +346,29 @@ mod tests {
             ("2MB/s", 16_000_000),
             ("16kB/s", 128_000),
             ("1KiB/s", 8_192),
+            ("2MB/S", 16_000_000),
+            ("1kiB/S", 8_192),
+            ("20MBIT/S", 20_000_000),
         ];
         for (text, bits) in rows {
             assert_eq!(rate(text), Ok(bits), "{text}");
         }
-        for wrong in
-            ["", "fast", "mbit", "-1mbit", "1e6bit", "infbit", "1.2.3mbit", "5parsec", "9999999tbit", "2µs"]
-        {
+        for wrong in [
+            "",
+            "fast",
+            "mbit",
+            "-1mbit",
+            "1e6bit",
+            "infbit",
+            "1.2.3mbit",
+            "5parsec",
+            "9999999tbit",
+            "2µs",
+            "1ps",
+            "2Mps",
+            "1/s",
+            "9999999Tbps",
+        ] {
             assert!(rate(wrong).unwrap_err().reason.ends_with("is not a rate"), "{wrong}");
         }
     }
@@ -313,6 +385,9 @@ mod tests {
             ("10mb", "10mbit (", "80mbit ("),
             ("10mB/s", "10mbit (", "80mbit ("),
             ("8b", "8bit (", "64bit ("),
+            ("1KiB", "1kibit (", "8kibit ("),
+            ("020.50Mbps", "20.5mbit (", "164mbit ("),
+            ("0.0001gbps", "0.0001gbit (", "0.0008gbit ("),
             ("1600", "1600mbit, 1600kbit", "1600bit (1600 bits per second, as tc reads it)"),
         ];
         for (text, one, other) in rows {
@@ -333,7 +408,12 @@ mod tests {
         {
             assert!(rate(word).is_ok(), "{word}");
         }
-        for text in ["24k", "24kb", "2M", "1.5g", "8b"] {
+        for (text, offered) in
+            [("64kib", "64KiB (65536 bytes)"), ("1Ki", "1KiB (1024 bytes)"), ("3b", "3B (bytes)")]
+        {
+            assert_eq!(size(text).unwrap_err().remedy, format!("did you mean {offered}?"));
+        }
+        for text in ["24k", "24kb", "2M", "1.5g", "8b", "3000b", "02mb"] {
             let remedy = size(text).unwrap_err().remedy;
             let offered: Vec<&str> =
                 remedy.split([' ', ',', '?']).filter(|word| word.ends_with('B')).collect();
@@ -357,6 +437,9 @@ mod tests {
             ("500us", us(500)),
             ("50µs", us(50)),
             ("1500ns", Ok(1500)),
+            ("1.500us", Ok(1500)),
+            ("1.0000000000s", us(1_000_000)),
+            ("0.0000000001h", Ok(360)),
             ("1.5ms", us(1500)),
             ("2s", us(2_000_000)),
             (".5s", us(500_000)),
@@ -371,7 +454,11 @@ mod tests {
         {
             assert!(time(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(time("200h").unwrap_err().reason, "`200h` is not a time of a week at most");
+        assert_eq!(time("200h").unwrap_err().reason, "`200h` is longer than a week");
+        for fine in ["0.5ns", "1.0000000001s", "1.00000000000000000001s"] {
+            let reason = time(fine).unwrap_err().reason;
+            assert_eq!(reason, format!("`{fine}` is not a time: finer than a nanosecond"));
+        }
     }
 
     #[test]
@@ -385,6 +472,8 @@ mod tests {
             ("1.5kB", 1500),
             ("4MB", 4_000_000),
             ("64KiB", 65_536),
+            ("64kiB", 65_536),
+            ("64KIB", 65_536),
             ("2GiB", 2 << 30),
         ];
         for (text, bytes) in rows {
@@ -396,6 +485,16 @@ mod tests {
     }
 
     #[test]
+    fn a_share_is_a_plain_number() {
+        assert_eq!(["5%", "12.5 %", "100%"].map(percent), [Some(5.0), Some(12.5), Some(100.0)]);
+        assert_eq!(["0.05", "5%"].map(share), [Some(0.05); 2]);
+        assert!(
+            ["5e0%", "inf%", "nan%", "-5%", "+5%", "%", "5", ""].map(percent).iter().all(Option::is_none)
+        );
+        assert!(["5e0", "inf", "+1", "-1"].map(share).iter().all(Option::is_none));
+    }
+
+    #[test]
     fn a_buffer_is_a_size_or_a_time() {
         assert_eq!(size_or_time("24kB"), Ok(SizeOrTime::Size(24_000)));
         assert_eq!(size_or_time("200ms"), Ok(SizeOrTime::Time(200_000_000)));
@@ -403,6 +502,12 @@ mod tests {
             size_or_time("1500").unwrap_err().remedy,
             "did you mean 1500B (bytes) or 1500ms (milliseconds)?"
         );
+        assert_eq!(
+            size_or_time("2m").unwrap_err().remedy,
+            "did you mean 2MB (2000000 bytes), 2MiB (2097152 bytes, as tc reads it), 2min (minutes) or 2ms \
+             (milliseconds)?"
+        );
+        assert!(size_or_time("64kib").unwrap_err().remedy.contains("64KiB"));
         assert!(size_or_time("24k").unwrap_err().remedy.contains("24KiB"));
         assert!(size_or_time("lots").unwrap_err().reason.contains("neither"));
     }

@@ -20,7 +20,7 @@ mod visible;
 
 pub use excerpt::excerpt;
 pub use filter::Filter;
-pub use visible::{Visible, is_visible, json, line, lines, shell_word};
+pub use visible::{Visible, is_visible, json, line, lines, shell_bytes, shell_word};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

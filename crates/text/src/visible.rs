@@ -20,19 +20,50 @@ pub fn json(text: &str) -> Visible<'_> {
     Visible { text, breaks: true, form: Form::Json }
 }
 
-/// A word as a POSIX shell takes it for one word: in single quotes, unless it is harmless without.
+/// A word as a shell takes it for one word: in single quotes, unless it is harmless without. With characters
+/// that a terminal obeys, or that are invisible, as `$'…'` with escapes (POSIX.1-2024, Shell Command Language
+/// 2.2.4).
 ///
 /// ```
 /// assert_eq!(tidegate_text::shell_word("eth0"), "eth0");
 /// assert_eq!(tidegate_text::shell_word("it's"), r"'it'\''s'");
+/// assert_eq!(tidegate_text::shell_word("two\nlines"), r"$'two\nlines'");
 /// ```
 pub fn shell_word(word: &str) -> String {
+    shell_bytes(word.as_bytes())
+}
+
+/// The same of bytes that need not be UTF-8, such as a file's name.
+pub fn shell_bytes(word: &[u8]) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,+@%".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.into()
-    } else {
-        alloc::format!("'{}'", word.replace('\'', r"'\''"))
+    match core::str::from_utf8(word) {
+        Ok(text) if !text.is_empty() && text.chars().all(is_plain) => text.into(),
+        Ok(text) if text.chars().all(is_visible) => alloc::format!("'{}'", text.replace('\'', r"'\''")),
+        _ => with_escapes(word),
     }
+}
+
+/// `$'…'`: three octal digits are read alike by all shells that know this form.
+fn with_escapes(word: &[u8]) -> String {
+    let mut out = String::from("$'");
+    let octal = |out: &mut String, bytes: &[u8]| {
+        bytes.iter().for_each(|byte| *out += &alloc::format!("\\{byte:03o}"));
+    };
+    for chunk in word.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            match letter {
+                '\'' => out += "\\'",
+                '\\' => out += "\\\\",
+                '\n' => out += "\\n",
+                '\t' => out += "\\t",
+                '\r' => out += "\\r",
+                visible if is_visible(visible) => out.push(visible),
+                hidden => octal(&mut out, hidden.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        octal(&mut out, chunk.invalid());
+    }
+    out + "'"
 }
 
 /// Text that displays control and invisible characters as escapes.
@@ -121,10 +152,15 @@ mod tests {
             ("$HOME;rm", "'$HOME;rm'"),
             ("it's", r"'it'\''s'"),
             ("ä", "'ä'"),
+            ("a\nb\t\r", r"$'a\nb\t\r'"),
+            ("\x1b[31m'\\", r"$'\033[31m\'\\'"),
+            ("\u{202e}1", r"$'\342\200\2561'"),
         ];
         for (word, expected) in table {
             assert_eq!(shell_word(word), expected);
+            assert!(shell_word(word).chars().all(is_visible));
         }
+        assert_eq!(shell_bytes(b"a\xffb"), r"$'a\377b'");
     }
 
     #[test]

@@ -106,14 +106,11 @@ fn latency(trial: &TrialDocument, without: &TrialRun, with: &TrialRun) -> String
                 Some(before) => format!("; without it 95 % take at most {}", milliseconds(before)),
                 None => ", nor without it".to_owned(),
             };
-            return format!(
-                "Under {load} no {name} of {} gets a reply with the policy{without}.",
-                pings.lost
-            );
+            return format!("Under {load} no {name} of {} is answered with the policy{without}.", pings.lost);
         }
         (None, Some(after)) => {
             return format!(
-                "Under {load} no {name} gets a reply without the policy; with it 95 % take at most {}{but}.",
+                "Under {load} no {name} is answered without the policy; with it 95 % take at most {}{but}.",
                 milliseconds(after)
             );
         }
@@ -181,11 +178,11 @@ fn remainder(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
         let remedy = match elsewhere {
             true => ".",
             false => {
-                ": shaping downloads below the link's rate, on an ifb, shortens that (examples/download.sh)."
+                ": holding downloads below the link's rate, on an ifb, shortens that (examples/download.sh)."
             }
         };
         sentences
-            .push(format!("The provider's download queue holds {} of packets{remedy}", milliseconds(ns)));
+            .push(format!("In the provider's download queue {} of packets wait{remedy}", milliseconds(ns)));
     }
     sentences
 }
@@ -299,23 +296,25 @@ fn why_modem(trial: &TrialDocument, with: &TrialRun) -> String {
         );
         // With a default class it is a filter or rule that names htb itself.
         return match has_default(&own) {
-            true => format!("{past} because a filter or rule selects htb itself and none of its classes."),
+            true => format!(
+                "{past} because a filter or rule leads them to htb itself, and to none of its classes."
+            ),
             false => format!(
-                "{past} because no filter selects a leaf class for them and htb has no default class. \
-                Create such a class, and set it as htb's default."
+                "{past} because no filter leads them to a leaf class and htb has no default class that \
+                would take them. Make such a class, and name it as htb's default."
             ),
         };
     }
     if !own.iter().any(|node| keeps_rate(node) || node.rate_bits.is_some()) {
         return format!(
-            ": nothing in the policy shapes {} below the link's rate, so the queue is there, where the \
-            policy has no effect. Put a shaper (htb, hfsc, tbf, cake with bandwidth) at its root.",
+            ": nothing in the policy holds {} to a rate below the link's, so the queue is there, where the \
+            policy cannot order it. Put a shaper (htb, hfsc, tbf, cake with bandwidth) at its root.",
             trial.device
         );
     }
     let held_to_nothing = unheld(&own, with);
     if !held_to_nothing.is_empty() {
-        return format!(": nothing shapes the traffic of {}.", held_to_nothing.join(", "));
+        return format!(": nothing holds what goes through {} to a rate.", held_to_nothing.join(", "));
     }
     let bytes: u64 = own_leaves(with).flat_map(|class| class.sent.iter().skip(window_start(with))).sum();
     let sent = tidegate_measure::bits_per_second(bytes, with.window.1.saturating_sub(with.window.0));
@@ -457,7 +456,7 @@ fn stopped(trial: &TrialDocument) -> Vec<String> {
     let say = |one: Carried<'_>| {
         let carry = if one.run.flows.len() == 1 { "carries" } else { "carry" };
         let (with, without) = (rate(one.with), rate(one.without));
-        format!("With the policy {} {carry} almost nothing: {with} instead of {without}.", one.run.title)
+        format!("With the policy {} {carry} as good as nothing: {with} instead of {without}.", one.run.title)
     };
     found.map(say).collect()
 }
@@ -635,9 +634,9 @@ mod tests {
         assert!(text_of(Some(40), Some(1528)).contains("makes the ping worse"));
         assert_eq!(
             text_of(Some(40), None),
-            "Under 1 upload no ping of 100 gets a reply with the policy; without it 95 % take at most 40.0 ms."
+            "Under 1 upload no ping of 100 is answered with the policy; without it 95 % take at most 40.0 ms."
         );
-        assert!(text_of(None, Some(40)).contains("no ping gets a reply without the policy"));
+        assert!(text_of(None, Some(40)).contains("no ping is answered without the policy"));
     }
 
     #[test]
@@ -688,7 +687,7 @@ mod tests {
         let stopped = lines_of(0);
         assert_eq!(
             stopped[0],
-            "With the policy 1 upload carries almost nothing: 0 bit/s instead of 9.00 Mbit/s."
+            "With the policy 1 upload carries as good as nothing: 0 bit/s instead of 9.00 Mbit/s."
         );
         assert!(!stopped[1..].iter().any(|text| text.contains("% less up")), "{stopped:?}");
         assert!(lines_of(1)[0].starts_with("Under 1 upload the policy cuts"));
@@ -818,7 +817,7 @@ mod tests {
         };
         assert_eq!(
             at_the_modem(9_000_000, |_| (), bands),
-            "The modem still holds 1000 ms of packets: nothing shapes the traffic of 1:10."
+            "The modem still holds 1000 ms of packets: nothing holds what goes through 1:10 to a rate."
         );
         assert!(
             at_the_modem(12_000_000, |_| (), |_| ())
@@ -832,7 +831,7 @@ mod tests {
         let to_itself = |trial: &mut TrialDocument| trial.tree[0].options = "r2q 10 default 0x10".into();
         let led = at_the_modem(9_000_000, |run| run.direct_packets = 7000, to_itself);
         assert!(
-            led.ends_with("because a filter or rule selects htb itself and none of its classes."),
+            led.ends_with("because a filter or rule leads them to htb itself, and to none of its classes."),
             "{led}"
         );
         // The topmost class cannot borrow.
@@ -850,7 +849,7 @@ mod tests {
                 trial.tree[0].kind = "prio".into();
             },
         );
-        assert!(shaperless.contains("nothing in the policy shapes eth0"), "{shaperless}");
+        assert!(shaperless.contains("nothing in the policy holds eth0 to a rate"), "{shaperless}");
     }
 
     #[test]
@@ -862,9 +861,9 @@ mod tests {
             trial.tree.push(TreeNode { device: device.into(), kind: "htb".into(), ..TreeNode::default() });
             sentences(&trial).join("\n")
         };
-        assert!(text_of("eth0").contains("The provider's download queue holds 200 ms of packets: shaping"));
+        assert!(text_of("eth0").contains("In the provider's download queue 200 ms of packets wait: holding"));
         assert!(
-            text_of("ifb0").contains("200 ms of packets.")
+            text_of("ifb0").contains("200 ms of packets wait.")
                 && !text_of("ifb0").contains("examples/download.sh")
         );
     }

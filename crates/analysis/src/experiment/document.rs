@@ -7,7 +7,7 @@ use tidegate_measure::experiment::Experiment;
 
 /// The member that gives the form, and its number: it changes when a member changes its meaning or is
 /// removed.
-const FORM: (&str, u64) = ("tidegate_experiment", 1);
+const FORM: (&str, u64) = ("tidegate_experiment", 2);
 const ORIGIN: &str = "a result is written by `tidegate sim FILE -o RESULT.json`";
 
 /// An experiment as JSON, ended by a newline.

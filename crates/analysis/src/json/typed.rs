@@ -23,7 +23,7 @@ pub(crate) fn text(form: (&str, u64), of: &impl Serialize, more: impl FnOnce(&mu
     laid_out(&document)
 }
 
-/// Reads a text whose member `form.0` is `form.1`.
+/// Reads a text whose member `form.0` is `form.1`, or a lower number: old names are known to the types.
 ///
 /// # Errors
 ///
@@ -47,9 +47,10 @@ pub(crate) fn document<T: DeserializeOwned>(
     let found = Form(form.0).deserialize(&mut reader).map_err(|error| no_json(&error))?;
     reader.end().map_err(|error| no_json(&error))?;
     match found {
-        Found::Number(number) if number == form.1 => {}
+        Found::Number(number) if (1..=form.1).contains(&number) => {}
         Found::Number(number) => {
-            let what = format!("form {number}, where this version reads form {}", form.1);
+            let known = if form.1 == 1 { "form 1".to_owned() } else { format!("forms 1 to {}", form.1) };
+            let what = format!("form {number}, where this version reads {known}");
             return Err(wrong(form.0.to_owned(), what));
         }
         Found::Other(value) => {

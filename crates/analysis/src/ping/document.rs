@@ -8,13 +8,14 @@ use tidegate_measure::pinged::{Fault, PingMethod, PingRequest, PingTarget, Pinge
 
 /// The member that gives the form, and its number: it changes when a member changes its meaning or is
 /// removed.
-const FORM: (&str, u64) = ("tidegate_ping", 1);
+const FORM: (&str, u64) = ("tidegate_ping", 2);
 const ORIGIN: &str = "such a file is written by `tidegate ping -w FILE`";
 
 /// The document's members.
 #[derive(Serialize, Deserialize)]
 struct Document {
     version: String,
+    #[serde(rename = "command", alias = "again")]
     again: String,
     began_ns: u64,
     #[serde(deserialize_with = "required")]
@@ -37,16 +38,17 @@ struct OneTarget {
     hop_limit: Option<u8>,
     interval_ns: u64,
     duplicates: u64,
+    #[serde(rename = "error_replies", alias = "errors_for_answers")]
     errors_for_answers: u64,
     passed_over: u64,
     faults: Vec<OneFault>,
     /// For people, as is the summary; neither is read back.
     #[serde(skip_deserializing)]
-    doubts: Vec<String>,
+    caveats: Vec<String>,
     #[serde(skip_deserializing)]
     summary: Value,
     /// When each request was sent and how long its answer took.
-    #[serde(deserialize_with = "in_order")]
+    #[serde(rename = "replies", alias = "answers", deserialize_with = "in_order")]
     answers: Vec<(u64, Option<u64>)>,
     /// How long each waited here.
     #[serde(deserialize_with = "required")]
@@ -121,7 +123,7 @@ fn written(target: &PingTarget) -> OneTarget {
         errors_for_answers: target.errors_for_answers,
         passed_over: target.passed_over,
         faults: target.faults.iter().map(fault).collect(),
-        doubts: target.doubts(),
+        caveats: target.doubts(),
         summary: summary(target),
         answers: target.requests.iter().map(|request| (request.sent_ns, request.took_ns)).collect(),
         here_ns: is_here.then(|| target.requests.iter().map(|request| request.here_ns).collect()),
@@ -131,7 +133,7 @@ fn written(target: &PingTarget) -> OneTarget {
 fn target(number: usize, read: OneTarget) -> Result<PingTarget, DocumentError> {
     let here = read.here_ns.unwrap_or_else(|| vec![None; read.answers.len()]);
     if here.len() != read.answers.len() {
-        let what = format!("{} values expected, as many as answers", read.answers.len());
+        let what = format!("{} values expected, as many as replies", read.answers.len());
         return Err(DocumentError { place: format!("targets[{number}].here_ns"), what, origin: ORIGIN });
     }
     let request_of = |((sent_ns, took_ns), here_ns): ((u64, Option<u64>), Option<u64>)| PingRequest {

@@ -8,14 +8,14 @@ use tidegate_measure::replayed::{
 
 /// The member that gives the form, and its number: it changes when a member changes its meaning or is
 /// removed.
-const FORM: (&str, u64) = ("tidegate_replayed", 1);
+const FORM: (&str, u64) = ("tidegate_replayed", 2);
 
 /// Policies compared on a capture, as JSON, ended by a newline.
 pub fn to_json(replayed: &Replayed) -> String {
     laid_out(&json!({
         FORM.0: FORM.1,
         "version": replayed.version,
-        "again": replayed.again,
+        "command": replayed.again,
         "arrivals": "as captured",
         "capture": capture(&replayed.capture),
         "line": { "rate_bits": replayed.line.rate, "buffer_bytes": replayed.line.buffer },
@@ -74,9 +74,9 @@ fn fates(fates: &OutcomeCounts) -> Value {
         "sent": fates.sent,
         "sent_bytes": fates.sent_bytes,
         "marked": fates.marked,
-        "waiting": fates.waiting,
+        "queued": fates.waiting,
         "dropped": counts(&fates.dropped),
-        "waited": waited,
+        "queueing_delay": waited,
         "percentiles_ns": ladder,
     })
 }
@@ -87,8 +87,8 @@ fn class(class: &ClassOutcome) -> Value {
         "id": class.id,
         "title": class.title,
         "queue": class.queue,
-        "way": if class.inward { "in" } else { "out" },
-        "fates": fates(&class.outcomes),
+        "direction": if class.inward { "in" } else { "out" },
+        "outcomes": fates(&class.outcomes),
         "packets": class.packets,
         "dropped": class.dropped,
         "median_ns": class.median,
@@ -97,5 +97,5 @@ fn class(class: &ClassOutcome) -> Value {
 }
 
 fn flow(flow: &FlowOutcome) -> Value {
-    json!({ "name": flow.name, "class": flow.class, "fates": fates(&flow.outcomes) })
+    json!({ "name": flow.name, "class": flow.class, "outcomes": fates(&flow.outcomes) })
 }

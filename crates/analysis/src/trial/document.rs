@@ -5,7 +5,7 @@ use tidegate_measure::trial::TrialDocument;
 
 /// The member that gives the form, and its number: it changes when a member changes its meaning or is
 /// removed.
-const FORM: (&str, u64) = ("tidegate_trial", 1);
+const FORM: (&str, u64) = ("tidegate_trial", 2);
 const ORIGIN: &str = "a trial is written by `tidegate try SCRIPT --json`";
 
 /// A trial as JSON, ended by a newline.

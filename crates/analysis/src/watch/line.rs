@@ -3,14 +3,18 @@
 use super::interval::{DeviceInterval, QueueRow};
 use serde_json::{Value, json};
 
+/// The form of the line: it changes when a member changes its meaning or goes away.
+const FORM: u64 = 2;
+
 /// An interval as JSON. Rates are bits per second, times nanoseconds, sizes bytes; unknown values are null.
 pub fn line(course: &DeviceInterval) -> Value {
     json!({
+        "tidegate_top": FORM,
         "at_ns": course.at_ns,
         "over_ns": course.over_ns,
         "device": course.device,
         "backend": course.backend,
-        "door": course.door,
+        "packet_io": course.door,
         "link_bps": course.link_bps,
         "shaped_bps": course.shaped_bps,
         "late_ns": course.late_ns,

@@ -101,6 +101,6 @@ fn differences_in_kind_are_reported() {
     ];
     assert_eq!(comparing.apart, expected);
     let json: serde_json::Value = serde_json::from_str(&comparison_json(&comparing)).expect("JSON");
-    assert_eq!(json["not_alike"].as_array().map(Vec::len), Some(expected.len()));
+    assert_eq!(json["differences"].as_array().map(Vec::len), Some(expected.len()));
     assert_eq!(json["rows"][0]["change"][0]["significant"], serde_json::Value::Null);
 }

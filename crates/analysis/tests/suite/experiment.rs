@@ -12,12 +12,26 @@ fn json_round_trip() {
     assert_eq!(from_json(&to_json(&Experiment::default())), Ok(Experiment::default()), "an empty one too");
 }
 
+/// Form 1 had `again` and `answers` for `command` and `replies`.
+#[test]
+fn old_results_are_read() {
+    let experiment = experiment();
+    let old = to_json(&experiment)
+        .replace("\"tidegate_experiment\": 2", "\"tidegate_experiment\": 1")
+        .replace("\"command\": ", "\"again\": ")
+        .replace("\"replies\": ", "\"answers\": ");
+    assert!(from_json(&old).expect("an old result is read") == experiment, "something was lost");
+}
+
 #[test]
 fn json_refusals_name_the_place() {
     let written = to_json(&experiment());
     let cases = [
         ("{}", "tidegate_experiment: missing"),
-        ("{\"tidegate_experiment\": 2}", "tidegate_experiment: form 2, where this version reads form 1"),
+        (
+            "{\"tidegate_experiment\": 3}",
+            "tidegate_experiment: form 3, where this version reads forms 1 to 2",
+        ),
         (
             &written.replacen("\"step_ns\": 100000000", "\"step_ns\": 0", 1),
             "runs[0].step_ns: a step of no length",

@@ -7,13 +7,19 @@ use tidegate_analysis::ping::{from_json, from_pingexp, to_json};
 fn what_is_written_is_read_back() {
     let pinged = pinged();
     let written = to_json(&pinged);
+    let old = written
+        .replace("\"tidegate_ping\": 2", "\"tidegate_ping\": 1")
+        .replace("\"command\": ", "\"again\": ")
+        .replace("\"replies\": ", "\"answers\": ")
+        .replace("\"error_replies\": ", "\"errors_for_answers\": ");
+    assert_eq!(from_json(&old), Ok(pinged.clone()));
     assert_eq!(from_json(&written), Ok(pinged));
     let wrong = [
-        ("\"here_ns\": [0,", "\"here_ns\": [", "targets[0].here_ns: 10 values expected, as many as answers"),
+        ("\"here_ns\": [0,", "\"here_ns\": [", "targets[0].here_ns: 10 values expected, as many as replies"),
         (
             "[[0,20000000]",
             "[[9000000000000,20000000]",
-            "targets[0].answers: requests are in the order in which they were sent",
+            "targets[0].replies: requests are in the order in which they were sent",
         ),
         (
             "\"size\": 200",
@@ -21,9 +27,9 @@ fn what_is_written_is_read_back() {
             "targets[0].size: a number of at most 65535 expected, found 70000",
         ),
         (
-            "\"tidegate_ping\": 1",
             "\"tidegate_ping\": 2",
-            "tidegate_ping: form 2, where this version reads form 1",
+            "\"tidegate_ping\": 3",
+            "tidegate_ping: form 3, where this version reads forms 1 to 2",
         ),
     ];
     for (from, to, expected) in wrong {

@@ -162,12 +162,12 @@ fn what_comes_in() {
 fn the_document() {
     let text = to_json(&replayed());
     let of: Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!([&of["tidegate_replayed"], &of["line"]["rate_bits"]], [&json!(1), &json!(1_000_000)]);
+    assert_eq!([&of["tidegate_replayed"], &of["line"]["rate_bits"]], [&json!(2), &json!(1_000_000)]);
     assert_eq!((&of["capture"]["packets"], of["policies"].as_array().map(Vec::len)), (&json!(110), Some(2)));
     let out = &of["policies"][1]["out"];
     assert_eq!(out["waited"]["p95_ns"], json!(50 * MS));
     assert_eq!(
-        (&out["dropped"], &out["marked"], &out["waiting"]),
+        (&out["dropped"], &out["marked"], &out["queued"]),
         (&json!({"tail": 10}), &json!(3), &json!(2))
     );
     assert_eq!(
@@ -176,11 +176,11 @@ fn the_document() {
     );
     let class = &of["policies"][0]["classes"][1];
     assert_eq!(
-        (&class["id"], &class["way"], &class["packets"]),
+        (&class["id"], &class["direction"], &class["packets"]),
         (&json!("1:20"), &json!("out"), &json!([1, 2]))
     );
     let flow = &of["policies"][0]["flows"][0];
-    assert_eq!((&flow["name"], &flow["fates"]["sent"]), (&json!("a > b"), &json!(45)));
+    assert_eq!((&flow["name"], &flow["outcomes"]["sent"]), (&json!("a > b"), &json!(45)));
     assert!(text.contains("\n      \"out\": {\n        \"packets\": 100,\n"), "objects are indented: {text}");
     assert!(text.ends_with("}\n"));
 }

@@ -225,7 +225,7 @@ fn what_doctor_found() {
         ("/tidegate_doctor", "1"),
         ("/facts/devices/0/name", "\"eth0\""),
         ("/facts/devices/0/mtu", "1500"),
-        ("/facts/devices/0/inwards/led_to", "\"ifb0\""),
+        ("/facts/devices/0/ingress/redirected_to", "\"ifb0\""),
         ("/facts/devices/0/shaper/kind", "\"htb\""),
         ("/facts/devices/0/shaper/rate_bps", "5"),
         ("/facts/devices/0/shaper/classes/0/id", "\"1:10\""),

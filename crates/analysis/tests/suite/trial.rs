@@ -14,6 +14,17 @@ fn json_round_trip() {
     assert!(flat.trim_end().ends_with("],"), "series stand on one line");
 }
 
+/// Form 1 had `again` and `answers` for `command` and `replies`.
+#[test]
+fn old_trials_are_read() {
+    let trial = trial();
+    let old = json(&trial)
+        .replace("\"tidegate_trial\": 2", "\"tidegate_trial\": 1")
+        .replace("\"command\": ", "\"again\": ")
+        .replace("\"replies\": ", "\"answers\": ");
+    assert_eq!(from_json(&old).expect("an old trial is read"), trial);
+}
+
 #[test]
 fn json_refusals_name_the_place() {
     let written = json(&trial());
@@ -21,7 +32,7 @@ fn json_refusals_name_the_place() {
         ("", "line 1, column 0: no valid JSON (EOF while parsing a value)"),
         ("[]", "the document: an object expected, found a list of 0"),
         ("{}", "tidegate_trial: missing"),
-        ("{\"tidegate_trial\": 7}", "tidegate_trial: form 7, where this version reads form 1"),
+        ("{\"tidegate_trial\": 7}", "tidegate_trial: form 7, where this version reads forms 1 to 2"),
         (
             &written.replacen("\"seed\": 1", "\"seed\": -1", 1),
             "seed: a whole number of at least 0 expected, found -1",
@@ -32,7 +43,7 @@ fn json_refusals_name_the_place() {
         ),
         (
             &written.replacen("[3000000,31", "[true,31", 1),
-            "runs[0].probes[0].answers[0][0]: a whole number of at least 0 expected, found true",
+            "runs[0].probes[0].replies[0][0]: a whole number of at least 0 expected, found true",
         ),
         (
             &written.replacen("\"rate_bits\": 1500000", "\"rate_bits\": \"x\"", 1),

@@ -23,7 +23,7 @@ use tidegate_loader::ReadOptions;
 /// Plays `tidegate check`.
 pub fn command(options: &Options) -> ExitCode {
     if options.rules {
-        crate::output::text(&text::rules());
+        crate::output::report(&text::rules());
         return CliExit::Yes.into();
     }
     match attempt(options) {

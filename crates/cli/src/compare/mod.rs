@@ -41,7 +41,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     }
     crate::output::may_write(outputs::paths(&options.output).chain(options.html.as_deref()))?;
     let json = || comparison_json(&comparing);
-    crate::output::text(&if options.json { json() } else { comparison_text(&comparing) });
+    crate::output::report(&if options.json { json() } else { comparison_text(&comparing) });
     for ReportFile { path, form } in &options.output {
         crate::output::file(path, if *form == Form::Html { comparison_page(&comparing) } else { json() })?;
     }

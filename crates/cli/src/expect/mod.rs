@@ -33,7 +33,13 @@ pub fn command(options: &Options) -> ExitCode {
 
 /// Does everything hold?
 fn attempt(options: &Options) -> anyhow::Result<bool> {
-    let mut suites = options.files.iter().map(|path| file::read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut suites = Vec::new();
+    for path in &options.files {
+        suites.push(file::read(path).map_err(|error| match suites.is_empty() || path.exists() {
+            true => error,
+            false => error.context("arguments for the policies' scripts come after `--`"),
+        })?);
+    }
     for suite in &mut suites {
         suite.trial.sandbox = options.sandbox;
         if !options.args.is_empty() {

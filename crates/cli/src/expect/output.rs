@@ -106,7 +106,7 @@ pub(super) fn junit(all: &[TestResults<'_>]) -> String {
 }
 
 /// The form of the document.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 /// Everything, as one document.
 pub(super) fn document(all: &[TestResults<'_>]) -> String {
@@ -115,13 +115,13 @@ pub(super) fn document(all: &[TestResults<'_>]) -> String {
         json!({
             "file": file,
             "line": line,
-            "expectation": text,
+            "assertion": text,
             "holds": verdict.passed,
             "found": verdict.found,
-            "see": verdict.again,
+            "command": verdict.again,
         })
     });
-    let document = json!({ "tidegate_test": FORM, "held": waiting, "failed": failed, "expectations": cases.collect::<Vec<_>>() });
+    let document = json!({ "tidegate_test": FORM, "held": waiting, "failed": failed, "assertions": cases.collect::<Vec<_>>() });
     format!("{document:#}\n")
 }
 

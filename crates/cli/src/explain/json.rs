@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tidegate_inspect::{End, ExplainStep, Reading, SourceLocation, Story};
 
 /// The form of the document.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 /// All stories, as one document.
 pub(super) fn document(answer: &Answer) -> String {
@@ -13,11 +13,11 @@ pub(super) fn document(answer: &Answer) -> String {
         let mut value = story(&answer.reading, &explanation.story);
         if let (Some(other), Some(reading)) = (&explanation.other, &answer.other) {
             value["other"] = story(reading, other);
-            value["parts"] = match explanation.story.parts_from(other) {
+            value["difference"] = match explanation.story.parts_from(other) {
                 None => Value::Null,
                 Some([ours, theirs]) => json!({
-                    "here": ours.map(|(title, step)| json!({ "scene": title, "line": line(&answer.reading, step) })),
-                    "there": theirs.map(|(title, step)| json!({ "scene": title, "line": line(reading, step) })),
+                    "here": ours.map(|(title, step)| json!({ "section": title, "line": line(&answer.reading, step) })),
+                    "there": theirs.map(|(title, step)| json!({ "section": title, "line": line(reading, step) })),
                 }),
             };
         }
@@ -38,7 +38,7 @@ fn story(reading: &Reading, story: &Story) -> Value {
     });
     json!({
         "packet": story.packet.to_string(),
-        "scenes": scenes.collect::<Vec<_>>(),
+        "sections": scenes.collect::<Vec<_>>(),
         "mark": story.mark,
         "dsfield": story.dsfield,
         "priority": story.priority,
@@ -68,6 +68,6 @@ fn end(end: &End) -> Value {
         "queue": end.queue,
         "bucket": end.bucket,
         "waits": end.waits,
-        "lost": end.lost,
+        "dropped": end.lost,
     })
 }

@@ -42,7 +42,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         Form::Json => json::document(&answer),
         _ => text::stories(&answer, options.all),
     };
-    crate::output::text(&shown(if options.json { Form::Json } else { Form::Text }));
+    crate::output::report(&shown(if options.json { Form::Json } else { Form::Text }));
     for ReportFile { path, form } in &options.output {
         crate::output::file(path, shown(*form))?;
     }
@@ -93,15 +93,28 @@ fn packets(options: &Options) -> anyhow::Result<Vec<ExplainedPacket>> {
                 .map(|r| ExplainedPacket { heading: format!("packet {}", r.number), packet: r.packet })
                 .collect()
         }
-        None => vec![ExplainedPacket {
-            heading: String::new(),
-            packet: Packet::parse(&options.packet.join(" "))?,
-        }],
+        None => vec![ExplainedPacket { heading: String::new(), packet: packet(options)? }],
     };
     for one in &mut packets {
         complete(&mut one.packet, options)?;
     }
     Ok(packets)
+}
+
+/// The packet in words. What a file or an argument of a script says instead is told where it belongs.
+fn packet(options: &Options) -> anyhow::Result<Packet> {
+    let words = options.packet.join(" ");
+    Packet::parse(&words).map_err(|wrong| {
+        let is_file = options.packet.first().is_some_and(|word| Path::new(word).is_file());
+        let remedy = if is_file {
+            "; more files of the policy are given with --with"
+        } else if !words.contains('>') {
+            "; arguments for a script come after `--`"
+        } else {
+            ""
+        };
+        anyhow::anyhow!("{wrong}{remedy}")
+    })
 }
 
 /// Adds options' values where the packet's words have none.

@@ -86,7 +86,10 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     match &options.output {
         Some(path) => crate::output::file(path, text),
         None => {
-            crate::output::text(&text);
+            match format {
+                GraphFormat::Text => crate::output::report(&text),
+                _ => crate::output::text(&text),
+            }
             Ok(())
         }
     }

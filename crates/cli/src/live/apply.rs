@@ -7,6 +7,9 @@ use serde_json::json;
 use std::process::ExitCode;
 use tidegate_apply::{ApplyOptions, Notice, Wanted};
 
+/// The form of the document: it changes when a member changes its meaning or goes away.
+const FORM: u32 = 1;
+
 /// Plays `tidegate apply`.
 pub(super) fn command(options: &Apply) -> ExitCode {
     if options.at_boot { at_boot() } else { one(&options.into(), options.json) }
@@ -28,8 +31,9 @@ fn one(options: &ApplyOptions, as_json: bool) -> ExitCode {
         }
     };
     match tidegate_apply::apply(options, &wanted, &report) {
-        Ok(document) => {
+        Ok(mut document) => {
             if as_json {
+                document["tidegate_apply"] = FORM.into();
                 println!("{document:#}");
             }
             // A plan that this kernel would refuse is none.
@@ -37,7 +41,10 @@ fn one(options: &ApplyOptions, as_json: bool) -> ExitCode {
         }
         Err(error) => {
             if as_json {
-                println!("{:#}", json!({"applied": false, "error": format!("{error:#}")}));
+                println!(
+                    "{:#}",
+                    json!({"tidegate_apply": FORM, "applied": false, "error": format!("{error:#}")})
+                );
             }
             let error = anyhow::Error::from(error);
             eprintln!("tidegate apply: {error:#}");

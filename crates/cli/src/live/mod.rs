@@ -24,6 +24,9 @@ Examples:
   tidegate status
   tidegate status eth0 --json";
 
+/// The form of these commands' documents: it changes when a member changes its meaning or goes away.
+const FORM: u32 = 1;
+
 /// Plays `tidegate apply`.
 pub fn apply(options: &Apply) -> ExitCode {
     apply::command(options)
@@ -47,7 +50,7 @@ pub fn confirm(which: &DeviceOptions) -> ExitCode {
 
 fn print_confirmed(confirmed: &[String], which: &DeviceOptions) -> bool {
     if which.json {
-        println!("{:#}", json!({"confirmed": confirmed}));
+        println!("{:#}", json!({"tidegate_confirm": FORM, "confirmed": confirmed}));
     } else if confirmed.is_empty() {
         eprintln!("tidegate confirm: nothing waits to be confirmed");
     } else {
@@ -65,7 +68,7 @@ pub fn revert(options: &Revert) -> ExitCode {
         dev => tidegate_apply::revert(dev.as_deref(), &|notice| tell("revert", &notice, options.json)).map(
             |name| {
                 if options.json {
-                    println!("{:#}", json!({"reverted": [name]}));
+                    println!("{:#}", json!({"tidegate_revert": FORM, "reverted": [name]}));
                 } else {
                     println!("reverted: {name}");
                 }
@@ -88,14 +91,14 @@ fn print_down(down: &Down, which: &DeviceOptions) -> ExitCode {
     let Down { gone, followers, left_alone, failed, .. } = down;
     if !failed.is_empty() {
         if which.json {
-            println!("{:#}", json!({"down": gone, "failed": failed}));
+            println!("{:#}", json!({"tidegate_down": FORM, "down": gone, "failed": failed}));
         }
         eprintln!("tidegate down: {}", failed.join("\n"));
         return CliExit::No.into();
     }
     let is_nothing = gone.is_empty() && followers.is_empty();
     if which.json {
-        println!("{:#}", json!({"down": gone, "followers": followers}));
+        println!("{:#}", json!({"tidegate_down": FORM, "down": gone, "followers": followers}));
     } else if is_nothing {
         eprintln!("tidegate down: tidegate applied nothing {}", where_to(which.dev.as_deref()));
     } else {

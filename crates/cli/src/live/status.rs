@@ -8,6 +8,9 @@ use tidegate_apply::status::{Health, LATE_NS, NOTHING, PolicyHealth, healths, wh
 use tidegate_apply::time::{long, since_1970, utc};
 use tidegate_apply::{strings, undone};
 
+/// The form of the document: it changes when a member changes its meaning or goes away.
+const FORM: u32 = 1;
+
 /// Plays `tidegate status`.
 pub(super) fn command(which: &DeviceOptions) -> anyhow::Result<ExitCode> {
     let dev = which.dev.as_deref();
@@ -23,11 +26,11 @@ pub(super) fn command(which: &DeviceOptions) -> anyhow::Result<ExitCode> {
         |(name, undone)| json!({"name": name, "condition": "undone", "code": NOTHING, "undone": undone}),
     ));
     if which.json {
-        println!("{:#}", Value::from(documents));
+        println!("{:#}", json!({"tidegate_status": FORM, "policies": documents}));
     } else if documents.is_empty() {
-        println!("tidegate applied nothing {}", where_to(dev));
+        crate::output::report(&format!("tidegate applied nothing {}\n", where_to(dev)));
     } else {
-        documents.iter().for_each(|one| print!("{}", text(one)));
+        documents.iter().for_each(|one| crate::output::report(&text(one)));
     }
     let worst = all.iter().map(|one| one.condition).max();
     Ok(worst.map_or(CliExit::No, exit).into())

@@ -12,6 +12,7 @@ use tidegate_measure::calibrate::{CalibrationDocument, calibrate};
 use tidegate_measure::capacity::PathDirection;
 use tidegate_report::measuring::calibrate::text;
 use tidegate_sessions::KeptPath;
+use tidegate_syntax::quantity;
 use tidegate_sys::interrupt;
 
 /// Find the highest rate each way at which delay does not rise
@@ -52,12 +53,7 @@ pub struct Options {
 
 /// A share of less than one.
 fn share(text: &str) -> Result<f64, String> {
-    let number = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
-        None => text.parse(),
-    };
-    number
-        .ok()
+    quantity::share(text)
         .filter(|share| (0.0..0.9).contains(share))
         .ok_or_else(|| "a share below 90%, such as 5% or 0.05".into())
 }
@@ -74,7 +70,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     crate::output::may_write(options.output.iter().map(|file| file.path.as_path()))?;
     let document = measure(options)?;
     let shown = if options.json { to_json(&document) } else { text(&document) };
-    crate::output::text(&shown);
+    crate::output::report(&shown);
     if let Some(file) = &options.output {
         crate::output::file(&file.path, to_json(&document))?;
     }

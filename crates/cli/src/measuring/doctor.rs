@@ -61,7 +61,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     })?;
     let worst = diagnosis.findings.iter().map(|finding| finding.severity).max();
     let shown = if options.json { to_json(&diagnosis) } else { text(&diagnosis) };
-    crate::output::text(&shown);
+    crate::output::report(&shown);
     if let Some(file) = &options.output {
         crate::output::file(&file.path, to_json(&diagnosis))?;
     }

@@ -98,7 +98,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         (None, None) => bail!("missing HOST, or a capture (--received FILE)"),
     };
     let shown = if options.json { to_json(&lost) } else { text(&lost) };
-    crate::output::text(&shown);
+    crate::output::report(&shown);
     if let Some(file) = &options.output {
         crate::output::file(&file.path, to_json(&lost))?;
     }
@@ -137,6 +137,6 @@ fn blind(options: &Options, host: &str) -> anyhow::Result<CliExit> {
         "{sent} packets were sent to {host}, UDP port {}; count them in a capture of the other side with\n  tidegate loss --received FILE -c {sent}\n",
         options.far.port
     );
-    crate::output::text(&sentence);
+    crate::output::report(&sentence);
     Ok(if sent < stream.packets() { CliExit::Partial } else { CliExit::Yes })
 }

@@ -15,10 +15,10 @@ pub mod verify;
 
 use crate::exit::CliExit;
 use anyhow::Context;
-use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use tidegate_inspect::CODE_POINTS;
-use tidegate_text::shell_word as quoted;
+use tidegate_text::shell_bytes;
 
 /// How a command ends: with its code, or with its error and that one's code.
 fn ended(command: &str, done: anyhow::Result<CliExit>) -> ExitCode {
@@ -33,8 +33,8 @@ fn ended(command: &str, done: anyhow::Result<CliExit>) -> ExitCode {
 
 /// Progress, a line on the terminal; nothing in a pipe.
 fn tell(quiet: bool, words: &str) {
-    if !quiet && !crate::output::is_quiet() && crate::output::stderr().is_terminal() {
-        crate::output::draw(&format!("\r\x1b[K{}", tidegate_text::line(words)));
+    if !quiet {
+        crate::output::progress_line(words);
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn ds_field(word: &str) -> anyhow::Result<u8> {
 
 /// The command line that measures again, as this process was started.
 pub(crate) fn again() -> String {
-    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    let words = std::env::args_os().skip(1).map(|word| shell_bytes(word.as_bytes()));
     std::iter::once("tidegate".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 

@@ -73,7 +73,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         (None, None) => bail!("missing HOST, or a sweep (--from FILE)"),
     };
     let shown = if options.json { to_json(&document) } else { text(&document) };
-    crate::output::text(&shown);
+    crate::output::report(&shown);
     if let Some(ReportFile { path, form }) = &options.output {
         let written = if *form == Form::Html { page(&document) } else { to_json(&document) };
         crate::output::file(path, written)?;

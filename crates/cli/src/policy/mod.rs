@@ -18,7 +18,8 @@ use tidegate_syntax::short::{self, Compiled, Short};
 pub fn command(options: &Options) -> ExitCode {
     match &options.what {
         What::Help { word } => help(&word.join(" ")),
-        What::List => print(&short::help::list()),
+        What::List { json: false } => read(&short::help::list()),
+        What::List { json: true } => print(&format!("{:#}\n", listed())),
         What::Schema => print(&short::schema()),
         What::New { preset, dev, lan, up, down, link } => {
             new(preset, dev, [lan, up, down, link].map(Option::as_deref))
@@ -28,6 +29,25 @@ pub fn command(options: &Options) -> ExitCode {
     }
 }
 
+/// What `list` shows, as a document.
+fn listed() -> Value {
+    let named = |name: &str, about: &str| json!({"name": name, "about": about});
+    let presets: Vec<Value> = short::presets::PRESETS.iter().map(|one| named(one.name, one.about)).collect();
+    let apps: Vec<Value> = short::apps::APPS.iter().map(|one| named(one.name, one.about)).collect();
+    let links: Vec<Value> = short::links::LINKS
+        .iter()
+        .map(|one| json!({"name": one.name, "about": one.about, "overhead_bytes": one.overhead}))
+        .collect();
+    json!({"tidegate_policy_list": FORM, "presets": presets, "apps": apps, "links": links})
+}
+
+/// Prints a text for people.
+fn read(text: &str) -> ExitCode {
+    crate::output::report(text);
+    ExitCode::SUCCESS
+}
+
+/// Prints a policy or a document, as it is.
 fn print(text: &str) -> ExitCode {
     crate::output::text(text);
     ExitCode::SUCCESS
@@ -40,10 +60,10 @@ fn complain(code: CliExit, text: &str) -> ExitCode {
 
 fn help(word: &str) -> ExitCode {
     if word.is_empty() {
-        return print(&short::help::all());
+        return read(&short::help::all());
     }
     match short::help::word(word) {
-        Ok(text) => print(&text),
+        Ok(text) => read(&text),
         Err(Some(near)) => {
             complain(CliExit::Input, &format!("there is no word \"{word}\"; did you mean \"{near}\"?"))
         }

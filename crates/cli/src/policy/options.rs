@@ -31,7 +31,11 @@ pub(super) enum What {
         word: Vec<String>,
     },
     /// List presets, applications and kinds of links
-    List,
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print a short policy to begin with, from a preset
     New {
         /// The preset

@@ -41,7 +41,10 @@ pub fn command(options: &Options) -> ExitCode {
                 Some(RunOutput::Json) => json::document(&mut run),
                 Some(RunOutput::Tree) => graph::tree(&mut run.machine),
             };
-            crate::output::text(&text);
+            match options.print() {
+                Some(RunOutput::Tree) => crate::output::report(&text),
+                _ => crate::output::text(&text),
+            }
             eprint!("{}", text::summary(&mut run));
             if let Some(nothing) = nothing_found(&run) {
                 eprintln!("tidegate run: {nothing}");

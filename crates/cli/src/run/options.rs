@@ -28,6 +28,7 @@ pub struct Options {
     /// The script
     pub script: PathBuf,
     /// Arguments for the script
+    #[arg(last = true)]
     pub args: Vec<String>,
     /// Run it again, on the same machine, with these arguments (several in quotes: --then 'start eth1')
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]

@@ -86,7 +86,10 @@ pub(super) fn summary(run: &mut Run<'_>) -> String {
             let _ = writeln!(out, "{trouble}");
         }
     }
-    for warning in &run.machine.kernel_log {
+    // What a tool printed, the script's output has shown.
+    let calls = || run.outcomes.iter().flat_map(|outcome| &outcome.calls).filter(|call| !call.silenced);
+    let is_shown = |warning: &str| calls().any(|call| call.stderr.contains(warning));
+    for warning in run.machine.kernel_log.iter().filter(|warning| !is_shown(warning)) {
         let _ = writeln!(out, "kernel: {warning}");
     }
     let calls: usize = run.outcomes.iter().map(|outcome| outcome.calls.len()).sum();

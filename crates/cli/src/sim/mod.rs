@@ -17,16 +17,16 @@ pub use options::Options;
 pub(crate) use pace::{Pace, progress};
 
 use crate::exit::CliExit;
+use crate::words::quoted_path;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use tidegate_measure::experiment::{Experiment, RunRecord};
-use tidegate_packet::Nanos;
 use tidegate_scenario::document;
 use tidegate_scenario::model::{MachineCommand, Scenario, TimelineEntry, TimelineEvent};
 use tidegate_scenario::prepare::{self, Prepared};
 use tidegate_scenario::run::{ExperimentWatch, RunError};
-use tidegate_scenario::shell::quoted;
+use tidegate_scenario::shell::{exact_time as time, quoted};
 use tidegate_scenario::tables::Diagnostic;
 use tidegate_sessions::simulated::{self, ScenarioFiles};
 
@@ -63,7 +63,7 @@ fn carry_through(
     let mut scenario = read(&options.file, &disk)?;
     narrow(&mut scenario, options)?;
     if options.list {
-        crate::output::text(&text::listing(&scenario));
+        crate::output::report(&text::listing(&scenario));
         return Ok(CliExit::Yes);
     }
     let commands = timed_commands(options)?;
@@ -87,7 +87,7 @@ fn carry_through(
     // Whatever happens to the files, the result is printed.
     match options.json {
         true => crate::output::text(&json),
-        false => crate::output::text(&text::experiment(&experiment)),
+        false => crate::output::report(&text::experiment(&experiment)),
     }
     files::write(options, &experiment, &json)?;
     Ok(code(&experiment))
@@ -153,8 +153,7 @@ fn timed_commands(options: &Options) -> anyhow::Result<Vec<TimelineEntry>> {
             None => Ok(Vec::new()),
         };
     }
-    let line = options.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-    let words = tidegate_scenario::parse_command(&line)?;
+    let words = tidegate_scenario::command_of(options.command.clone())?;
     let command = MachineCommand { words, at: 0..0 };
     let what = TimelineEvent::Command { machine: usize::MAX, command };
     Ok(options.at.iter().map(|time| TimelineEntry { time: *time, what: what.clone() }).collect())
@@ -162,7 +161,7 @@ fn timed_commands(options: &Options) -> anyhow::Result<Vec<TimelineEntry>> {
 
 /// The command that gives the same document; `own`: options of this execution only.
 fn again(options: &Options, (execution, own): (&str, &str), scenario: &Scenario) -> String {
-    let mut line = format!("tidegate {execution} {}{own}", quoted(&options.file.display().to_string()));
+    let mut line = format!("tidegate {execution} {}{own}", quoted_path(&options.file));
     for (flag, names) in [("policy", &options.policy), ("load", &options.load)] {
         for name in names {
             line.push_str(&format!(" --{flag} {}", quoted(name)));
@@ -183,13 +182,6 @@ fn again(options: &Options, (execution, own): (&str, &str), scenario: &Scenario)
         line.push_str(&options.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
     }
     line
-}
-
-/// A time as it is written: `10s`, `1500us`.
-fn time(span: Nanos) -> String {
-    let scales = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
-    let fits = scales.iter().find(|(scale, _)| span.0.is_multiple_of(*scale));
-    fits.map_or_else(String::new, |(scale, unit)| format!("{}{unit}", span.0 / scale))
 }
 
 /// Reads a scenario's file.

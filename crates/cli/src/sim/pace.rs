@@ -1,7 +1,6 @@
 //! How long a simulation will take, estimated from its pace so far.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
+use indicatif::ProgressBar;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -53,16 +52,9 @@ impl Pace {
 
 /// A bar on the terminal; nothing in a pipe.
 pub(crate) fn progress(doing: &str, seconds: u64) -> ProgressBar {
-    let target = if crate::output::stderr().is_terminal() && !crate::output::is_quiet() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(Some(seconds), target);
-    let style = ProgressStyle::with_template(&format!(
-        "{doing} {{wide_bar}} {{pos}}/{{len}} s of link time, {{eta}} left"
-    ));
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    // Numbers of up to six digits, and the time left.
+    let columns = doing.len() + "  123456/123456 s of link time, 10m left".len();
+    crate::output::progress_bar(seconds, (doing, "{pos}/{len} s of link time, {eta} left"), columns)
 }
 
 /// How long the rest takes if it goes on as it went.

@@ -97,7 +97,7 @@ fn expectations(all: &[Comparison]) -> String {
         ("found", Align::Right),
         ("within", Align::Left),
     ];
-    let mut table = Table::new(columns);
+    let mut table = Table::new(columns).with_two_keys();
     for one in all {
         let ComparisonText { published, found, bounds, verdict, .. } = comparison_text(one);
         table.row([verdict.to_owned(), one.id.clone(), one.what.clone(), published, found, bounds]);

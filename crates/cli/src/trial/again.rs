@@ -2,10 +2,12 @@
 
 use super::options::Options;
 use crate::dissect::Dissect;
+use crate::words::quoted_path;
 use std::fmt::Write as _;
+use std::time::Duration;
 use tidegate_capture::DEFAULT_TIMEOUT;
 use tidegate_packet::{Nanos, Rate};
-use tidegate_scenario::shell::{quoted, tc_rate, tc_time};
+use tidegate_scenario::shell::{exact_time, quoted, tc_rate};
 use tidegate_trial::{ModemBuffer, TrialProbe, TrialSettings};
 
 impl Options {
@@ -33,22 +35,26 @@ impl Options {
     }
 }
 
+fn timeout(time: Duration) -> String {
+    exact_time(Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
+}
+
 /// The words of the command; options at their defaults are left out.
 fn command(o: &Options, (up, down): (Rate, Rate)) -> String {
-    let mut line = format!("tidegate try {}", quoted(&o.script.display().to_string()));
+    let mut line = format!("tidegate try {}", quoted_path(&o.script));
     let _ = write!(line, " --up {} --down {}", tc_rate(up.as_bits()), tc_rate(down.as_bits()));
     let mut add = |flag: &str, value: String, default: bool| {
         if !default {
             let _ = write!(line, " --{flag} {value}");
         }
     };
-    add("rtt", tc_time(o.rtt), o.rtt == Nanos::millis(30));
+    add("rtt", exact_time(o.rtt), o.rtt == Nanos::millis(30));
     let buffer = match o.buffer {
         ModemBuffer::Bytes(bytes) => format!("{bytes}B"),
-        ModemBuffer::Time(span) => tc_time(span),
+        ModemBuffer::Time(span) => exact_time(span),
     };
     add("buffer", buffer, o.buffer == ModemBuffer::Time(Nanos::millis(1500)));
-    add("duration", tc_time(o.duration), o.duration == Nanos::secs(60));
+    add("duration", exact_time(o.duration), o.duration == Nanos::secs(60));
     add("dev", quoted(o.dev.as_deref().unwrap_or_default()), o.dev.is_none());
     add(
         "over",
@@ -63,9 +69,9 @@ fn command(o: &Options, (up, down): (Rate, Rate)) -> String {
     add("flows", o.flows.map_or_else(String::new, |n| n.to_string()), o.flows.is_none());
     add("probes", names(o.probes.iter().map(|probe| probe.id()).collect()), o.probes == TrialProbe::ALL);
     add("dissect", "legacy".to_owned(), o.dissect == Dissect::Modern);
-    add("timeout", format!("{}s", o.sandbox.timeout.as_secs_f64()), o.sandbox.timeout == DEFAULT_TIMEOUT);
+    add("timeout", timeout(o.sandbox.timeout), o.sandbox.timeout == DEFAULT_TIMEOUT);
     for file in &o.output {
-        let _ = write!(line, " -o {}", quoted(&file.path.display().to_string()));
+        let _ = write!(line, " -o {}", quoted_path(&file.path));
     }
     for (flag, set) in
         [("private", o.sandbox.private), ("keep-going", o.keep_going), ("log", o.log), ("ipv6", o.ipv6)]

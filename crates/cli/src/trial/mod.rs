@@ -17,7 +17,7 @@ pub(crate) mod rates;
 
 pub use options::Options;
 pub(crate) use options::{buffer, stacked};
-pub(crate) use tidegate_scenario::shell::{quoted, tc_rate, tc_time};
+pub(crate) use tidegate_scenario::shell::{exact_time, quoted, tc_rate};
 
 use crate::exit::CliExit;
 use crate::outputs::{self, Form, ReportFile};
@@ -55,7 +55,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
         tidegate_report::text(&document)
     };
     // Whatever happens to the report, the result is printed.
-    crate::output::text(&text);
+    crate::output::report(&text);
     for ReportFile { path, form } in &reports {
         let report = match form {
             Form::Svg => tidegate_report::picture(&document, "voip-up", options.log)

@@ -34,6 +34,7 @@ pub struct Options {
     /// sandbox
     pub script: PathBuf,
     /// Arguments for the script
+    #[arg(last = true)]
     pub args: Vec<String>,
     /// The link's upload rate; default: that of a short policy
     #[arg(long, value_name = "RATE", value_parser = rate)]

@@ -1,6 +1,7 @@
 //! The link's rates: from the command line, or from a short policy that has them.
 
 use super::options::Options;
+use std::io::ErrorKind;
 use std::path::Path;
 use tidegate_loader::short;
 use tidegate_packet::Rate;
@@ -13,7 +14,7 @@ pub(crate) fn of(options: &Options) -> Result<(Rate, Rate), String> {
     if let (Some(up), Some(down)) = (options.up, options.down) {
         return Ok((up, down));
     }
-    let (up, down) = of_policy(&options.script);
+    let (up, down) = of_policy(&options.script)?;
     match (options.up.or(up), options.down.or(down)) {
         (Some(up), Some(down)) => Ok((up, down)),
         (up, down) => {
@@ -29,16 +30,26 @@ pub(crate) fn of(options: &Options) -> Result<(Rate, Rate), String> {
 }
 
 /// The rates that a short policy names.
-fn of_policy(file: &Path) -> (Option<Rate>, Option<Rate>) {
-    let text = crate::input::policy(file).unwrap_or_default();
+///
+/// # Errors
+/// There is no such file, or its policy has mistakes.
+fn of_policy(file: &Path) -> Result<(Option<Rate>, Option<Rate>), String> {
     let name = file.to_string_lossy();
+    let text = match crate::input::policy(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(format!("{name}: there is no such file; check the path"));
+        }
+        // What else is wrong with a file is said where it is loaded.
+        text => text.unwrap_or_default(),
+    };
     let format = tidegate_loader::sniff(&name, text.as_bytes()).ok();
-    let Some(format) = format.filter(|format| short::is_short(*format)) else { return (None, None) };
-    let policies = short::policies(format, &name, &text).unwrap_or_default();
+    let Some(format) = format.filter(|format| short::is_short(*format)) else { return Ok((None, None)) };
+    let policies = short::policies(format, &name, &text)
+        .map_err(|problems| short::tell(file, &text, &problems).trim_end().to_owned())?;
     // With several policies in a file, no one knows which link is meant.
-    let [(policy, _)] = policies.as_slice() else { return (None, None) };
+    let [(policy, _)] = policies.as_slice() else { return Ok((None, None)) };
     let rate = |given: &Option<_>| {
         given.as_ref().map(|given: &tidegate_syntax::short::Spanned<u64>| Rate::bits(given.value))
     };
-    (rate(&policy.up), rate(&policy.down))
+    Ok((rate(&policy.up), rate(&policy.down)))
 }

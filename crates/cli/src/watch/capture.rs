@@ -143,6 +143,9 @@ impl Sink {
     }
 }
 
+/// The form of a line: it changes when a member changes its meaning or goes away.
+const FORM: u32 = 1;
+
 /// A packet in the daemon's form.
 #[derive(Debug, PartialEq, Eq)]
 struct Packet {
@@ -183,7 +186,7 @@ impl Packet {
     /// The packet in JSON, for programs.
     fn document(&self) -> Value {
         json!({
-            "time_ns": self.left, "class": self.class, "qdisc": self.qdisc, "length": self.length,
+            "tidegate_capture": FORM, "time_ns": self.left, "class": self.class, "qdisc": self.qdisc, "length": self.length,
             "queueing_delay_ns": self.waited, "outcome": self.outcome(),
         })
     }

@@ -3,7 +3,7 @@
 use super::{failed, is_closed_pipe, snapshot};
 use crate::values;
 use anyhow::ensure;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use tidegate_analysis::watch::{DeviceInterval, Snapshot, device_intervals, line}
 use tidegate_apply::status::{self, Health};
 use tidegate_apply::{SnapshotSource, sources};
 use tidegate_report::watch::screen;
-use tidegate_sys::terminal::{self, RawTerminal};
+use tidegate_sys::terminal::RawTerminal;
 use tidegate_sys::{interrupt, poll};
 
 /// Show classes live: throughput, queueing delay, drops, marks
@@ -77,7 +77,7 @@ fn watch(options: &Options) -> anyhow::Result<()> {
     dead.iter().for_each(|why| eprintln!("tidegate top: {why}"));
     ensure!(!sources.is_empty(), "nothing is shaped here; `tidegate apply POLICY` does that");
     let stop = interrupt::notice();
-    let live = !options.once && !options.json && crate::output::stdout().is_terminal();
+    let live = !options.once && !options.json && crate::output::canvas(&crate::output::stdout()).is_some();
     let terminal = if live { Some(Terminal::begin()?) } else { None };
     let mut before = all(&mut sources)?;
     let mut due = Instant::now();
@@ -136,12 +136,12 @@ fn say(shown: &[DeviceInterval], json: bool) -> anyhow::Result<()> {
 }
 
 fn columns() -> usize {
-    terminal::size(&crate::output::stdout()).map_or(80, |(columns, _)| columns)
+    crate::output::columns().unwrap_or(80)
 }
 
 /// Draws over what was there; the terminal may have another size each time.
 fn draw(shown: &[DeviceInterval]) -> anyhow::Result<()> {
-    let (columns, rows) = terminal::size(&crate::output::stdout()).unwrap_or((80, 24));
+    let (columns, rows) = crate::output::canvas(&crate::output::stdout()).unwrap_or((79, 24));
     let text: String = shown.iter().map(|course| screen(course, columns)).collect();
     Ok(crate::output::drawn(drawn(&text, rows).as_bytes())?)
 }

@@ -84,8 +84,8 @@ fn a_line_delays_each_packet_by_those_before_it() {
         let out = &document["policies"][0]["out"];
         let sent = 10 - lost;
         assert_eq!(out["sent"], sent, "{out}");
-        assert_eq!(out["waited"]["max_ns"], (sent - 1) * 1_000_000, "{out}");
-        assert_eq!(document["policies"][0]["classes"][0]["fates"], *out);
+        assert_eq!(out["queueing_delay"]["max_ns"], (sent - 1) * 1_000_000, "{out}");
+        assert_eq!(document["policies"][0]["classes"][0]["outcomes"], *out);
         let dropped = out["dropped"].as_object().expect("reasons");
         assert_eq!(dropped.values().filter_map(Value::as_i64).sum::<i64>(), lost, "{out}");
     }
@@ -115,11 +115,11 @@ fn classes_are_distinguished_by_the_engines_choice() {
         let all = document["policies"][0]["classes"].as_array().expect("classes");
         all.iter().find(|class| class["id"] == id).unwrap_or_else(|| panic!("{id} in {all:?}")).clone()
     };
-    assert_eq!(class("2:1")["fates"]["packets"], 1);
+    assert_eq!(class("2:1")["outcomes"]["packets"], 1);
     // The second packet is being sent when it comes, so it goes third.
-    assert_eq!(class("2:1")["fates"]["waited"]["max_ns"], 1_000_000);
+    assert_eq!(class("2:1")["outcomes"]["queueing_delay"]["max_ns"], 1_000_000);
     let default = document["policies"][0]["classes"].as_array().expect("classes").iter();
-    let default = default.filter(|class| class["fates"]["packets"] == 8).count();
+    let default = default.filter(|class| class["outcomes"]["packets"] == 8).count();
     assert_eq!(default, 1, "eight in one class: {document}");
     assert_eq!(document["policies"][0]["out"]["dropped"]["a filter"], 1);
     assert_eq!(document["policies"][0]["in"]["sent"], 1);
@@ -471,8 +471,10 @@ fn devices_on_devices_and_an_ifb_on_the_way_in() {
         let document = json(&[&["--capture", "examples/evening.pcap"], words].concat(), &root());
         let policy = document["policies"].as_array().and_then(|all| all.last()).expect("a policy").clone();
         let all = policy["classes"].as_array().expect("classes").iter();
-        all.map(|class| format!("{} {} {}", class["device"], class["id"], class["way"]).replace('"', ""))
-            .collect::<Vec<_>>()
+        all.map(|class| {
+            format!("{} {} {}", class["device"], class["id"], class["direction"]).replace('"', "")
+        })
+        .collect::<Vec<_>>()
     };
     let stacked = classes(&["--policy", "examples/pppoe.sh", "--over", "ppp0=eth2"]);
     assert_eq!(stacked, ["ppp0 1:10 out", "ppp0 1:20 out", "lan0 root in"]);

@@ -123,7 +123,7 @@ fn figures(run: &Value) -> Figures {
     let probe = |id: &str| {
         let probes = run["probes"].as_array().expect("probes");
         let probe = probes.iter().find(|probe| probe["id"] == id).expect("the probe");
-        answers(probe["answers"].as_array().expect("answers"))
+        answers(probe["replies"].as_array().expect("answers"))
     };
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
     let seconds = (number(&run["window"][1]) - number(&run["window"][0])) / 1e9;

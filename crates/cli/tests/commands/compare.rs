@@ -52,8 +52,12 @@ fn results_beside_each_other() {
     let other = run(&place, &["compare", "a.json", "short.json", "--html", "page.html", "--json"]);
     assert_eq!(other.status.code(), Some(0), "{}", text(&other.stderr));
     let json: serde_json::Value = serde_json::from_slice(&other.stdout).expect("JSON");
-    let apart: Vec<&str> =
-        json["not_alike"].as_array().expect("a list").iter().filter_map(serde_json::Value::as_str).collect();
+    let apart: Vec<&str> = json["differences"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(serde_json::Value::as_str)
+        .collect();
     let expected = [
         "The policy bucket is in a only.",
         "They were measured for different times: 10.0 s in a and 4.00 s in short.",

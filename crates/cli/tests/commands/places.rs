@@ -67,7 +67,7 @@ leaf 20 3
     let quiet = place.script("quiet.sh", quiet);
     let report: Value =
         serde_json::from_str(&check(&["--json", quiet.to_str().expect("a name")])).expect("is JSON");
-    assert_eq!(report["silenced"], 1);
+    assert_eq!(report["suppressed"], 1);
 }
 
 /// Of calls that share a command, a refusal names the one whose words were refused.

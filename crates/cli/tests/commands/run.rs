@@ -104,7 +104,7 @@ fn a_gateway_is_started_shown_and_stopped_by_root_and_by_others() {
     }
     let place = Place::new("gateway");
     let script = place.script("gateway.sh", GATEWAY);
-    let words = ["start", "--then", "show", "--then", "stop"];
+    let words = ["--then", "show", "--then", "stop", "--", "start"];
     let wanted = "txqueuelen 1000
 Speed: 1000Mb/s
 exact
@@ -143,7 +143,7 @@ fn what_was_carried_out_is_printed_flat_and_can_be_run_again() {
     }
     let place = Place::new("again");
     let script = place.script("gateway.sh", GATEWAY);
-    let flat = run(&script, &["start", "--print", "tc"]);
+    let flat = run(&script, &["--print", "tc", "--", "start"]);
     let commands = text(&flat.stdout);
     let wanted = "iptables -t mangle -F
 ip link add name ifb4eth1 type ifb
@@ -164,7 +164,7 @@ iptables -t mangle -A POSTROUTING -o eth1 -p tcp --dport 22 -j MARK --set-mark 1
     // The flat script leaves the machine as the script does.
     let again = place.script("flat.sh", &commands);
     let state = |script: &Path, words: &[&str]| {
-        let output = run(script, &[words, &["--print", "json"]].concat());
+        let output = run(script, &[&["--print", "json", "--"], words].concat());
         let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
         ["qdiscs", "classes", "filters", "netfilter", "devices"].map(|key| document[key].clone())
     };
@@ -175,7 +175,7 @@ iptables -t mangle -A POSTROUTING -o eth1 -p tcp --dport 22 -j MARK --set-mark 1
     assert_eq!([qdiscs, classes, filters, devices], [5, 4, 7, 3]);
     assert!(first[3].to_string().contains("--dport 22 -j MARK"), "{}", first[3]);
     // So does the batch, for what is tc's.
-    let batch = text(&run(&script, &["start", "--print", "batch"]).stdout);
+    let batch = text(&run(&script, &["--print", "batch", "--", "start"]).stdout);
     assert!(batch.contains("\nclass add dev eth1 parent 1: classid 1:1 htb rate 1440kbit\n"), "{batch}");
     assert!(batch.contains("\n# ip link set dev eth1 txqueuelen 20\n"), "{batch}");
     let batch = format!(
@@ -221,7 +221,7 @@ fn the_tree_shows_where_packets_go() {
         return;
     }
     let place = Place::new("tree");
-    let output = run(&place.script("gateway.sh", GATEWAY), &["start", "--print", "tree"]);
+    let output = run(&place.script("gateway.sh", GATEWAY), &["--print", "tree", "--", "start"]);
     let wanted = "\
 eth1  mtu 1500, txqueuelen 20
 └─ htb 1: r2q 40 default 0x30
@@ -438,6 +438,7 @@ fn the_directory_for_passing_files_is_private() {
         let output = Command::new(TIDEGATE)
             .arg("run")
             .arg(&script)
+            .arg("--")
             .args(words)
             .current_dir(&place.0)
             .output()

@@ -65,12 +65,12 @@ fn follows(trial: &TrialDocument, what: &str) {
         assert_eq!(has("does not disturb the ping"), between && before as f64 <= 2.0 * idle, "{context}");
         assert_eq!(has("of them are lost"), lost > 0.02, "{context}");
     } else {
-        assert!(has("gets a reply"), "{context}");
+        assert!(has("answered"), "{context}");
     }
     // Twenty milliseconds, and more than two frames, are worth a word.
     for (title, bits, words) in [
         ("modem", trial.link.up_bits, "The modem still holds"),
-        ("provider", trial.link.down_bits, "The provider's download queue"),
+        ("provider", trial.link.down_bits, "In the provider's download queue"),
     ] {
         let ms = waits(with, title, bits);
         let worth = ms > f64::max(20.0, 2.0 * 1514.0 * 8e3 / bits as f64);

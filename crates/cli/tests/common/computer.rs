@@ -124,5 +124,8 @@ pub(crate) fn refused(output: &Output) -> String {
 }
 
 pub(crate) fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
+    let document = serde_json::from_slice(&output.stdout);
+    let document = document.unwrap_or_else(|error| panic!("{error}: {}", stderr(output)));
+    super::schemas::must_fit(&document);
+    document
 }

@@ -6,6 +6,7 @@
 pub(crate) mod computer;
 pub(crate) mod papers;
 pub(crate) mod policies;
+pub(crate) mod schemas;
 pub(crate) mod wire;
 
 use std::fs;

@@ -7,7 +7,7 @@ use crate::reading::{Frame, Reading, SourceLocation};
 use serde_json::{Value, json};
 
 /// The form of the document: it changes when a member changes its meaning or goes away.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 /// The findings as one document, with the end of line: `docs/check.md` has its members.
 pub fn to_json(checked: &Checked) -> String {
@@ -20,7 +20,7 @@ pub fn to_json(checked: &Checked) -> String {
         "errors": count(Level::Error),
         "warnings": count(Level::Warning),
         "notes": count(Level::Note),
-        "silenced": checked.silenced,
+        "suppressed": checked.silenced,
         "findings": checked.findings.iter().map(|finding| one(&checked.reading, finding)).collect::<Vec<_>>(),
     });
     format!("{document:#}\n")

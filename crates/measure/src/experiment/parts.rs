@@ -14,6 +14,7 @@ pub struct Experiment {
     /// The version that made it.
     pub version: String,
     /// The command that makes it again; in virtual time, to the byte.
+    #[serde(rename = "command", alias = "again")]
     pub again: String,
     /// How it came about: `sim`, `lab`, `field` (over a real path, with a server of tidegate's at its remote
     /// end).
@@ -187,6 +188,7 @@ pub struct ProbeRecord {
     /// The DS field's code point of what is sent.
     pub dscp: u8,
     /// When each was sent and how long its answer (or, one way, its journey) took; `None`: none came.
+    #[serde(rename = "replies", alias = "answers")]
     pub answers: Vec<(u64, Option<u64>)>,
     /// Beside each answer, how long the question took to get there; `None`: it did not. Empty if not
     /// recorded, and of what goes one way. With it, losses and delays are known by direction.

@@ -128,7 +128,7 @@ const OPTIONS: &[OptionSpec] = &[
         "40ms",
         "idle time after which a flow may send its quantum at once",
     ),
-    OptionSpec::exact("pacing", ValueKind::Flag, "this", "pace flows to their rates"),
+    OptionSpec::exact("pacing", ValueKind::Flag, "this", "pace flows"),
     OptionSpec::exact("nopacing", ValueKind::Flag, "", "do not pace flows"),
 ];
 

@@ -90,6 +90,9 @@ Again: tidegate loss server
 ";
         assert_eq!(text(&of), expected);
         let json: Value = serde_json::from_str(&to_json(&of)).unwrap_or_default();
-        assert_eq!((&json["ways"][0]["bursts"], &json["ways"][1]["bursts"]), (&json!([2, 1]), &Value::Null));
+        assert_eq!(
+            (&json["directions"][0]["bursts"], &json["directions"][1]["bursts"]),
+            (&json!([2, 1]), &Value::Null)
+        );
     }
 }

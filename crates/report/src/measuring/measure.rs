@@ -47,7 +47,7 @@ fn called(of: &Experiment, load: &LoadRecord, run: &RunRecord) -> String {
 /// Round trips.
 fn delays(of: &Experiment) -> Table {
     let columns = ["round trip, median", "95 %", "99 %", "longest", "lost", "per minute"];
-    let mut table = Table::new(heads(["load", "probe"], &columns));
+    let mut table = Table::new(heads(["load", "probe"], &columns)).with_two_keys();
     for (load, run) in runs(of) {
         let mut first = true;
         for probe in run.probes.iter().filter(|probe| probe.unit == "round trip") {
@@ -68,7 +68,7 @@ fn delays(of: &Experiment) -> Table {
 /// Each way: delays, jitter, losses with what they may be, order, copies.
 fn ways(of: &Experiment) -> Table {
     let columns = ["median", "95 %", "jitter", "lost", "95 % interval", "reordered", "copies"];
-    let mut table = Table::new(heads(["load", "one way"], &columns));
+    let mut table = Table::new(heads(["load", "one way"], &columns)).with_two_keys();
     for (load, run) in runs(of) {
         let mut name = called(of, load, run);
         for probe in run.probes.iter().filter(|probe| probe.unit == "one way") {
@@ -105,7 +105,7 @@ fn jitter(probe: &ProbeRecord, window: (u64, u64)) -> String {
 fn carried(of: &Experiment) -> Table {
     let columns =
         ["payload per second", "fairness", "sent again", "TCP's round trip", "window", "delivery rate"];
-    let mut table = Table::new(heads(["load", "flows"], &columns));
+    let mut table = Table::new(heads(["load", "flows"], &columns)).with_two_keys();
     for (load, run) in runs(of) {
         let mut name = called(of, load, run);
         let mut groups: Vec<&str> = run.transfers.iter().map(|transfer| group_of(&transfer.id)).collect();

@@ -161,6 +161,25 @@ fn predicted(one: &PredictedRtt) -> String {
     )
 }
 
+/// The command that tries the proposed policy on a line with the figures that were measured.
+fn trial(quick: &Quick) -> Option<String> {
+    let idle = quick.pings(quick.farthest()?, 0).rtt.percentile(50.0)?;
+    let mut command = format!("tidegate try home.toml --rtt {}us", idle.div_ceil(1000).max(1));
+    // The policy names a download rate only where it is known.
+    match quick.rates().1 {
+        Some(CapacityEstimate::Full(_)) => {}
+        down => {
+            let least = down.or(quick.rates().0)?.bits();
+            let _ = write!(command, " --down {}kbit", (least / 1e3).max(1.0) as u64);
+        }
+    }
+    let buffer = quick.buffer(LoadDirection::Up).or(quick.buffer(LoadDirection::Both));
+    if let Some(bytes) = buffer.filter(|bytes| *bytes > 0) {
+        let _ = write!(command, " --buffer {}kB", bytes.div_ceil(1000));
+    }
+    Some(command)
+}
+
 /// Round trips by place and load: rows of cells.
 fn rows(quick: &Quick) -> Vec<Vec<String>> {
     let cell = |place: usize, phase: usize| {
@@ -206,6 +225,9 @@ pub fn text(quick: &Quick) -> String {
         remedy.predicted.iter().for_each(|one| {
             let _ = writeln!(out, "- {}", predicted(one));
         });
+        if let Some(command) = trial(quick) {
+            let _ = writeln!(out, "\nTo try it on a line like this, save it as home.toml:\n\n    {command}");
+        }
     }
     if !quick.notes.is_empty() {
         out.push('\n');
@@ -255,7 +277,7 @@ pub fn page(quick: &Quick) -> String {
         }
         main {
             (answers(quick))
-            @if let Some(remedy) = &quick.remedy { (cure(remedy)) }
+            @if let Some(remedy) = &quick.remedy { (cure(quick, remedy)) }
             @if !quick.notes.is_empty() || !quick.again.is_empty() {
                 section {
                     h2 { "Notes" }
@@ -294,7 +316,7 @@ fn answers(quick: &Quick) -> Markup {
 }
 
 /// The policy that would help, and what the simulator makes of it.
-fn cure(remedy: &Remedy) -> Markup {
+fn cure(quick: &Quick, remedy: &Remedy) -> Markup {
     html! {
         section {
             h2 { "What would fix it" }
@@ -302,6 +324,10 @@ fn cure(remedy: &Remedy) -> Markup {
             @if !remedy.predicted.is_empty() {
                 p { "Tried in the simulator with these figures:" }
                 ul { @for one in &remedy.predicted { li { (prose(&predicted(one))) } } }
+            }
+            @if let Some(command) = trial(quick) {
+                p { "To try it on a line like this, save it as home.toml:" }
+                pre { (command) }
             }
         }
     }

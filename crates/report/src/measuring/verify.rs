@@ -15,7 +15,7 @@ fn beside(rows: &[VerifyRow], predicted: &[Predicted]) -> String {
         ("with", Align::Right),
         ("measured", Align::Right),
     ];
-    let mut table = Table::new(columns);
+    let mut table = Table::new(columns).with_two_keys();
     for one in predicted {
         let measured = rows.iter().find(|row| row.load == one.load && row.figure == one.figure);
         let Some(row) = measured else { continue };
@@ -36,7 +36,7 @@ pub fn text(experiment: &Experiment, predicted: &[Predicted]) -> String {
         ("difference (95 % interval)", Align::Left),
         ("", Align::Left),
     ];
-    let mut table = Table::new(columns);
+    let mut table = Table::new(columns).with_two_keys();
     let mut last = None;
     let rows = rows(experiment);
     for row in &rows {

@@ -45,7 +45,22 @@ impl std::error::Error for BadCommand {}
 /// # Errors
 /// Why it is none that can be carried out, and what to do.
 pub fn parse_command(line: &str) -> Result<Vec<String>, BadCommand> {
-    let mut words = words(line).ok_or_else(|| BadCommand::new("a quote is not closed", "close it"))?;
+    let words = words(line).ok_or_else(|| BadCommand::new("a quote is not closed", "close it"))?;
+    let words = command_of(words)?;
+    if line.contains(SHELL) {
+        return Err(BadCommand::new(
+            "only a shell understands this",
+            "put it into a file: `gateway = \"policy.sh\"`",
+        ));
+    }
+    Ok(words)
+}
+
+/// The words of a command that a shell has split, without `sudo` and the path of the tool.
+///
+/// # Errors
+/// As for [`parse_command`].
+pub fn command_of(mut words: Vec<String>) -> Result<Vec<String>, BadCommand> {
     if words.first().is_some_and(|first| first == "sudo") {
         words.remove(0);
     }
@@ -57,12 +72,6 @@ pub fn parse_command(line: &str) -> Result<Vec<String>, BadCommand> {
         let known = "write tc, ip, iptables, ip6tables, nft, ifconfig, ethtool, modprobe or sysctl; a shell \
         script goes into a file";
         return Err(BadCommand::new(format!("`{tool}` is no tool that a machine has here"), known));
-    }
-    if line.contains(SHELL) {
-        return Err(BadCommand::new(
-            "only a shell understands this",
-            "put it into a file: `gateway = \"policy.sh\"`",
-        ));
     }
     let tool = tool.to_owned();
     words[0] = tool;

@@ -196,8 +196,9 @@ fn parse_amount(text: &str) -> Option<f64> {
     if let Ok(number) = text.parse::<f64>() {
         return number.is_finite().then_some(number);
     }
-    if let Some(percent) = text.strip_suffix('%') {
-        return percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0);
+    if text.ends_with('%') {
+        let (negative, size) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+        return quantity::percent(size).map(|percent| if negative { -percent } else { percent } / 100.0);
     }
     let text = text.strip_suffix("bytes").unwrap_or(text).trim();
     if let Ok(number) = text.parse::<f64>() {

@@ -25,7 +25,7 @@ use network::Network;
 use std::path::Path;
 use tidegate_packet::Nanos;
 
-pub use commands::{BadCommand, parse_command};
+pub use commands::{BadCommand, command_of, parse_command};
 
 /// Bounds that catch typing errors (`duration = "60h"`).
 const MAX_REPEATS: u64 = 10_000;

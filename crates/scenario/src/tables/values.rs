@@ -164,11 +164,7 @@ pub fn size_or_time(value: TableValue<'_>) -> Result<SizeOrTime, Diagnostic> {
 /// The value is something else: where, and what to write instead.
 pub fn share(value: TableValue<'_>) -> Result<f64, Diagnostic> {
     let text = plain(value)?;
-    let number = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
-        None => text.parse::<f64>().ok(),
-    };
-    number.filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| {
+    quantity::share(&text).filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| {
         Diagnostic::new(
             value.span(),
             format!("`{text}` is not a share"),

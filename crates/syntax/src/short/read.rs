@@ -527,7 +527,7 @@ fn capital(text: &str) -> String {
 }
 
 fn percent(text: &str) -> Option<u32> {
-    let number: f64 = text.trim().strip_suffix('%')?.trim().parse().ok()?;
+    let number = quantity::percent(text)?;
     (1.0..=100.0).contains(&number).then_some(number as u32)
 }
 

@@ -5,7 +5,7 @@ use crate::json::laid_out;
 use serde_json::{Value, json};
 
 /// The form's number.
-const FORM: u64 = 2;
+const FORM: u64 = 3;
 
 /// The results compared, the rows, and what differs in kind; docs/results.md describes the members.
 pub fn comparison_json(comparing: &Comparing<'_>) -> String {
@@ -17,13 +17,13 @@ pub fn comparison_json(comparing: &Comparing<'_>) -> String {
             "execution": e.execution,
             "version": e.version,
             "seed": e.seed,
-            "again": e.again,
+            "command": e.again,
         })
     });
     laid_out(&json!({
         "tidegate_comparison": FORM,
         "results": results.collect::<Vec<_>>(),
-        "not_alike": comparing.apart,
+        "differences": comparing.apart,
         "rows": comparing.rows.iter().map(row).collect::<Vec<_>>(),
     }))
 }

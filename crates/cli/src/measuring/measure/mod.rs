@@ -34,7 +34,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     } else {
         tidegate_report::measuring::measure::text(&experiment)
     };
-    crate::output::text(&text);
+    crate::output::report(&text);
     output::write(&options.output, &experiment)?;
     Ok(if experiment.runs.iter().any(|run| run.cut) { CliExit::Partial } else { CliExit::Yes })
 }

@@ -1,7 +1,5 @@
 //! How far a load is, on a terminal.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -19,7 +17,7 @@ pub(super) struct Shown {
 /// Shows a load of this length, if someone sees it.
 pub(super) fn show(title: &str, length: Duration) -> Shown {
     let over = Arc::new(AtomicBool::new(false));
-    if crate::output::is_quiet() || !crate::output::stderr().is_terminal() {
+    if crate::output::progress_columns().is_none() {
         return Shown { over, thread: None };
     }
     let (ended, title) = (Arc::clone(&over), title.to_owned());
@@ -29,10 +27,11 @@ pub(super) fn show(title: &str, length: Duration) -> Shown {
 }
 
 fn draw(title: String, length: Duration, over: &AtomicBool) {
-    let bar = ProgressBar::with_draw_target(Some(length.as_millis() as u64), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {eta}") {
-        bar.set_style(style);
-    }
+    // The time left takes four columns.
+    let room = crate::output::progress_columns().unwrap_or(0).saturating_sub(6);
+    let title: String = title.chars().take(room).collect();
+    let columns = title.chars().count() + 5;
+    let bar = crate::output::progress_bar(length.as_millis() as u64, ("{msg}", "{eta}"), columns);
     bar.set_message(title);
     let began = Instant::now();
     while !over.load(Ordering::Relaxed) {

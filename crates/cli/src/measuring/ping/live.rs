@@ -1,12 +1,12 @@
 //! The chart on the terminal while hosts are pinged.
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tidegate_measure::pinged::PingTarget;
 use tidegate_prober::ping::{PingProgress, Pinger};
 use tidegate_report::measuring::ping::screen;
-use tidegate_sys::{interrupt, poll, terminal};
+use tidegate_sys::{interrupt, poll};
 
 /// From one drawing to the next.
 const REDRAW: Duration = Duration::from_millis(250);
@@ -20,7 +20,7 @@ const RECENT: usize = 1000;
 /// Waiting is not possible.
 pub(super) fn watch(pinger: &Pinger, may_draw: bool) -> io::Result<bool> {
     let stop = interrupt::notice();
-    let draws = may_draw && crate::output::stderr().is_terminal();
+    let draws = may_draw && crate::output::canvas(&crate::output::stderr()).is_some();
     let mut drawn = 0;
     while !pinger.is_over() && !stop.load(Ordering::Relaxed) {
         // Ctrl-C ends the wait.
@@ -37,10 +37,10 @@ pub(super) fn watch(pinger: &Pinger, may_draw: bool) -> io::Result<bool> {
 
 /// Draws over the lines drawn before; how many there are now.
 fn draw(pinger: &Pinger, before: usize) -> usize {
-    let (columns, rows) = terminal::size(&crate::output::stderr()).unwrap_or((80, 24));
+    let (columns, rows) = crate::output::canvas(&crate::output::stderr()).unwrap_or((79, 24));
     let (targets, now_ns) =
         pinger.look(|seen: &PingProgress| (seen.targets.iter().map(recent).collect::<Vec<_>>(), seen.now_ns));
-    let text = screen(&targets, now_ns, columns.saturating_sub(1));
+    let text = screen(&targets, now_ns, columns);
     let lines: Vec<&str> = text.lines().take(rows.saturating_sub(1).max(1)).collect();
     erase(before);
     eprintln!("{}", lines.join("\n"));

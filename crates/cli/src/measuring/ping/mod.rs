@@ -39,7 +39,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         None => measure(options)?,
     };
     let shown = if options.json { to_json(&pinged) } else { text(&pinged) };
-    crate::output::text(&shown);
+    crate::output::report(&shown);
     if let Some(path) = &options.write {
         crate::output::file(path, to_json(&pinged).as_bytes())?;
     }

@@ -14,7 +14,6 @@ use crate::measuring::again;
 use crate::outputs::{Form, ReportFile};
 use crate::sim::Pace;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -64,7 +63,7 @@ fn attempt(options: &Options) -> anyhow::Result<Quick> {
 fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
     let json = || format!("{:#}\n", tidegate_analysis::quick::json(quick));
     let text = if options.json { json() } else { report::text(quick) };
-    crate::output::text(&text);
+    crate::output::report(&text);
     for ReportFile { path, form } in &options.output {
         crate::output::file(path, if *form == Form::Html { report::page(quick) } else { json() })?;
     }
@@ -80,13 +79,10 @@ fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
 
 /// Shows how long it has gone on, where someone looks.
 fn bar(options: &Options) -> ProgressBar {
-    let target = if crate::output::stderr().is_terminal() && !crate::output::is_quiet() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
+    let is_shown = crate::output::progress_columns().is_some();
+    let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(options.duration.0 / 1_000_000_000), target);
-    if let Ok(style) = ProgressStyle::with_template("{elapsed} of about {len} s  {msg}") {
+    if let Ok(style) = ProgressStyle::with_template("{elapsed}/{len}s {wide_msg}") {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(250));

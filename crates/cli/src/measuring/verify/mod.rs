@@ -53,7 +53,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     } else {
         text(&experiment, &predicted)
     };
-    crate::output::text(&text);
+    crate::output::report(&text);
     measure::write(&options.output, &experiment)?;
     let is_partial = trouble.is_some();
     if let Some(trouble) = trouble {
@@ -76,14 +76,14 @@ fn text(experiment: &Experiment, predicted: &[Predicted]) -> String {
 }
 
 /// The form of the document: it changes when a member changes its meaning or goes away.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 fn json(experiment: &Experiment, predicted: &[Predicted]) -> serde_json::Value {
     let predicted = predicted.iter().map(
         |one| serde_json::json!({"load": one.load, "figure": one.figure, "without": one.without, "with": one.with}),
     );
     serde_json::json!({
-        "tidegate_verify": FORM, "tidegate": experiment.version, "again": experiment.again, "title": experiment.title, "notes": experiment.notes,
+        "tidegate_verify": FORM, "version": experiment.version, "command": experiment.again, "title": experiment.title, "notes": experiment.notes,
         "differences": verify::json(experiment),
         "predicted": predicted.collect::<Vec<_>>(),
     })

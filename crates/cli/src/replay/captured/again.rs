@@ -48,7 +48,7 @@ pub(super) fn replay(options: &Options, surveyed: &Surveyed, seed: u64, again: S
     );
     (experiment.again, experiment.notes) = (again, notes);
     let json = || tidegate_analysis::experiment::to_json(&experiment);
-    crate::output::text(&if options.json { json() } else { text(&experiment, &parts) });
+    crate::output::report(&if options.json { json() } else { text(&experiment, &parts) });
     options.write_files(json, || tidegate_report::experiment::page(&experiment))
 }
 

@@ -16,9 +16,8 @@ pub(super) use options::Options;
 use crate::outputs;
 use crate::pcap_file::{self, PcapFile};
 use anyhow::{Context, bail};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use std::fmt::Write as _;
-use std::io::IsTerminal;
 use tidegate_measure::replayed::{ReplayLine, Replayed};
 use tidegate_replay::annotated::CapturedPackets;
 use tidegate_replay::captured::{
@@ -75,7 +74,7 @@ pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<()> {
         );
     }
     let json = || tidegate_analysis::replayed::to_json(&replayed);
-    crate::output::text(&if options.json { json() } else { report::text(&replayed) });
+    crate::output::report(&if options.json { json() } else { report::text(&replayed) });
     options.write_files(json, || report::page(&replayed))
 }
 
@@ -125,20 +124,21 @@ fn written(options: &Options, candidates: &[CandidatePolicy]) -> anyhow::Result<
 
 /// The command that makes the same document again.
 fn again(options: &Options, seed: u64) -> String {
-    use crate::trial::{quoted, tc_rate, tc_time};
+    use crate::trial::{exact_time, quoted, tc_rate};
+    use crate::words::quoted_path;
     use tidegate_trial::ModemBuffer;
-    let mut line = format!("tidegate replay --capture {}", quoted(&options.file().display().to_string()));
+    let mut line = format!("tidegate replay --capture {}", quoted_path(options.file()));
     let mut add = |flag: &str, value: String| {
         let _ = write!(line, " --{flag} {value}");
     };
-    options.policy.iter().for_each(|path| add("policy", quoted(&path.display().to_string())));
+    options.policy.iter().for_each(|path| add("policy", quoted_path(path)));
     options.rate.iter().for_each(|rate| add("rate", tc_rate(rate.as_bits())));
     options.buffer.iter().for_each(|buffer| {
         add(
             "buffer",
             match buffer {
                 ModemBuffer::Bytes(bytes) => format!("{bytes}B"),
-                ModemBuffer::Time(span) => tc_time(*span),
+                ModemBuffer::Time(span) => exact_time(*span),
             },
         );
     });
@@ -150,7 +150,7 @@ fn again(options: &Options, seed: u64) -> String {
         add("top", options.top.to_string());
     }
     options.down.iter().for_each(|rate| add("down", tc_rate(rate.as_bits())));
-    options.rtt.iter().for_each(|rtt| add("rtt", tc_time(*rtt)));
+    options.rtt.iter().for_each(|rtt| add("rtt", exact_time(*rtt)));
     if options.direct {
         line.push_str(" --direct");
     }
@@ -167,15 +167,8 @@ fn again(options: &Options, seed: u64) -> String {
 
 /// A bar on the terminal; nothing in a pipe.
 fn progress(surveyed: &Surveyed, policies: usize) -> ProgressBar {
-    let target = if crate::output::stderr().is_terminal() && !crate::output::is_quiet() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(Some(surveyed.bytes), target);
-    let of = if policies > 1 { format!(" of {policies} policies") } else { String::new() };
-    let style = ProgressStyle::with_template(&format!(
-        "{{msg}}{of} {{wide_bar}} {{bytes}}/{{total_bytes}} of the capture"
-    ));
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    let of = if policies > 1 { format!("{{msg}} of {policies} policies") } else { "{msg}".to_owned() };
+    let behind = "{bytes}/{total_bytes} of the capture";
+    let columns = of.len() + 16 + behind.len();
+    crate::output::progress_bar(surveyed.bytes, (&of, behind), columns)
 }

@@ -134,7 +134,13 @@ pub fn command(options: &Options) -> ExitCode {
 fn attempt(options: &Options) -> anyhow::Result<u8> {
     let text = described(options)?;
     let path = Path::new("the command line");
-    let wrong = |wrong: tidegate_scenario::tables::Diagnostic| anyhow::anyhow!(wrong.shown(path, &text));
+    // Of the scenario only the keys of a line were typed by someone.
+    let wrong = |wrong: tidegate_scenario::tables::Diagnostic| {
+        let before = &text[..wrong.at.start.min(text.len())];
+        let line = &text[before.rfind('\n').map_or(0, |found| found + 1)..];
+        let is_typed = line.starts_with("up-line") || line.starts_with("down-line");
+        anyhow::anyhow!(if is_typed { wrong.shown(path, &text) } else { wrong.to_string() })
+    };
     let disk = ScenarioFiles { sandbox: options.sandbox.into() };
     let mut scenario = tidegate_scenario::parse(path, &text, &disk).map_err(wrong)?;
     let prepared = prepare::prepare(&mut scenario, &disk).map_err(wrong)?;
@@ -242,7 +248,7 @@ impl Meter {
             )?;
         }
         // An interactive program has the terminal for itself.
-        let on_terminal = crate::output::stderr().is_terminal()
+        let on_terminal = crate::output::progress_columns().is_some()
             && !options.program.is_empty()
             && !crate::output::stdout().is_terminal();
         Ok(Meter {
@@ -271,7 +277,7 @@ impl Meter {
             writeln!(log, "{row}")?;
         }
         if self.on_terminal {
-            crate::output::draw(&format!("\r\x1b[K{}", shown.join("   ")));
+            crate::output::progress_line(&shown.join("   "));
         }
         Ok(())
     }

@@ -45,7 +45,7 @@ fn table(comparing: &Comparing<'_>, load: &str) -> Table {
             columns.push(("change".to_owned(), Align::Left));
         }
     }
-    let mut table = Table::new(columns);
+    let mut table = Table::new(columns).with_two_keys();
     let mut last = None;
     for row in comparing.rows.iter().filter(|row| row.load == load) {
         if last.is_some_and(|policy| policy != &row.policy) {

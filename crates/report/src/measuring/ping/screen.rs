@@ -1,6 +1,5 @@
 //! The view while pings run: a row for each target, a mark for each request.
 
-use std::fmt::Write as _;
 use tidegate_measure::numbers::{format_duration, percent};
 use tidegate_measure::pinged::{PingRequest, PingTarget};
 use tidegate_measure::{Durations, Pings};
@@ -16,14 +15,18 @@ const SOON: u64 = 2_000_000_000;
 const NAME: usize = 16;
 /// Columns of the figures.
 const FIGURES: usize = 45;
-/// Marks there are at least, where lines must be too long then.
+/// Columns of the last reply and the loss alone, where there is no room for all figures.
+const FEW_FIGURES: usize = 21;
+/// Marks there are at least.
 const LEAST: usize = 8;
 
-/// The present state of the targets, in lines of about so many columns, each ended. Figures are of the
+/// The present state of the targets, in lines of at most so many columns, each ended. Figures are of the
 /// requests that are passed in.
 pub fn screen(targets: &[PingTarget], now_ns: u64, columns: usize) -> String {
     let name = targets.iter().map(|target| target.id.chars().count()).max().unwrap_or(0).clamp(6, NAME);
-    let marks = columns.saturating_sub(name + FIGURES + 2).max(LEAST);
+    let has_all = columns >= name + LEAST + FIGURES + 2;
+    let wide = if has_all { FIGURES } else { FEW_FIGURES };
+    let marks = columns.saturating_sub(name + wide + 2).max(LEAST);
     let shown = |target: &'_ PingTarget| target.requests.len().saturating_sub(marks);
     let taken = targets
         .iter()
@@ -32,15 +35,24 @@ pub fn screen(targets: &[PingTarget], now_ns: u64, columns: usize) -> String {
     let highest = taken.max().unwrap_or(0);
     let scale = format!("{:.1} s, █ {}, {LOST} lost", now_ns as f64 / 1e9, format_duration(highest));
     let [last, mean, p95, loss] = ["last", "mean", "p95", "loss"];
-    let mut out = format!(
-        "{:<name$} {:<marks$} {last:>11} {mean:>11} {p95:>11} {loss:>9}\n",
-        "target",
-        cut(&scale, marks)
-    );
+    let figures_of = |[last, mean, p95, loss]: [&str; 4]| match has_all {
+        true => format!("{last:>11} {mean:>11} {p95:>11} {loss:>9}"),
+        false => format!("{last:>11} {loss:>9}"),
+    };
+    let mut out = String::new();
+    // Too narrow even for these, a line ends where the terminal does.
+    let mut add = |line: String| {
+        out.extend(line.chars().take(columns));
+        out.push('\n');
+    };
+    let heads = figures_of([last, mean, p95, loss]);
+    add(format!("{:<name$} {:<marks$} {heads}", "target", cut(&scale, marks)));
     for target in targets {
         let row: String =
             target.requests[shown(target)..].iter().map(|request| mark(request, now_ns, highest)).collect();
-        let _ = writeln!(out, "{:<name$} {row:<marks$} {}", cut(&target.id, name), figures(target, now_ns));
+        let figures = figures(target, now_ns);
+        let figures = figures_of(figures.each_ref().map(String::as_str));
+        add(format!("{:<name$} {row:<marks$} {figures}", cut(&target.id, name)));
     }
     out
 }
@@ -60,7 +72,8 @@ fn mark(request: &PingRequest, now_ns: u64, highest: u64) -> char {
     }
 }
 
-fn figures(target: &PingTarget, now_ns: u64) -> String {
+/// The last reply, mean, 95th percentile, loss.
+fn figures(target: &PingTarget, now_ns: u64) -> [String; 4] {
     let settled =
         target.requests.iter().filter(|request| !is_open(request, now_ns)).map(|request| request.took_ns);
     let pings = Pings::new(settled);
@@ -68,7 +81,7 @@ fn figures(target: &PingTarget, now_ns: u64) -> String {
     let written = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), format_duration);
     let of = |rtt: &Durations| [last, rtt.mean(), rtt.percentile(95.0)].map(written);
     let [last, mean, p95] = of(&pings.rtt);
-    format!("{last:>11} {mean:>11} {p95:>11} {:>9}", percent(pings.loss()))
+    [last, mean, p95, percent(pings.loss())]
 }
 
 /// At most so many characters; an ellipsis where something is missing. What a terminal would obey is made
