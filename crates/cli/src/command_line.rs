@@ -423,13 +423,14 @@ mod tests {
     ];
 
     /// The commands without, and why.
-    const WITHOUT: [(&str, &str); 9] = [
+    const WITHOUT: [(&str, &str); 10] = [
         ("serve", "it runs until it is stopped, and has no result"),
         ("shell", "it prints what the program behind the link prints"),
         ("daemon", "it runs until it is stopped; `status` has its state"),
         ("metrics", "it has the text format of Prometheus"),
         ("tc", "it has tc's own -j"),
         ("completions", "it prints a script"),
+        ("man", "it writes manual pages"),
         ("policy help", "it prints documentation"),
         ("policy new", "it prints a policy"),
         ("policy schema", "it prints JSON in any case"),
