@@ -165,7 +165,7 @@ fn the_document() {
     assert_eq!([&of["tidegate_replayed"], &of["line"]["rate_bits"]], [&json!(2), &json!(1_000_000)]);
     assert_eq!((&of["capture"]["packets"], of["policies"].as_array().map(Vec::len)), (&json!(110), Some(2)));
     let out = &of["policies"][1]["out"];
-    assert_eq!(out["waited"]["p95_ns"], json!(50 * MS));
+    assert_eq!(out["queueing_delay"]["p95_ns"], json!(50 * MS));
     assert_eq!(
         (&out["dropped"], &out["marked"], &out["queued"]),
         (&json!({"tail": 10}), &json!(3), &json!(2))

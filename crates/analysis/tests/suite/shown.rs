@@ -222,7 +222,7 @@ fn what_doctor_found() {
     let of: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let at = |pointer: &str| of.pointer(pointer).map(ToString::to_string);
     let table = [
-        ("/tidegate_doctor", "1"),
+        ("/tidegate_doctor", "2"),
         ("/facts/devices/0/name", "\"eth0\""),
         ("/facts/devices/0/mtu", "1500"),
         ("/facts/devices/0/ingress/redirected_to", "\"ifb0\""),
