@@ -444,6 +444,9 @@ fn report_caveats(options: &ApplyOptions, way: &KernelPlan, report: NoticeHandle
     Ok(())
 }
 
+/// Devices with what changes on each.
+type DevicePlans = Vec<(String, ChangePlan)>;
+
 /// The changes of each device and of the rules, for people.
 fn plan_text(plans: &[(String, ChangePlan)], rules: Option<&str>) -> String {
     if rules.is_none() && plans.iter().all(|(_, plan)| plan.is_empty()) {
@@ -461,7 +464,7 @@ fn daemon_plan(
     room: &RuntimeDir,
     name: &str,
     report: NoticeHandler<'_>,
-) -> Result<(Vec<(String, ChangePlan)>, Option<String>)> {
+) -> Result<(DevicePlans, Option<String>)> {
     let running = running_policy(room, name).and_then(|running| match running {
         Some(running) => wanted.running(&running),
         None => Ok(wanted.nothing()),
