@@ -267,7 +267,7 @@ fn who_clears_the_ecn_field_is_found() {
     let untouched = ask();
     let quoted = |first: u8, second: u8| serde_json::json!([["10.96.0.2", first], ["10.96.1.2", second]]);
     assert_eq!(
-        (&untouched["facts"]["ecn"]["quoted"], &untouched["facts"]["ecn"]["answered"]),
+        (&untouched["facts"]["ecn"]["quoted"], &untouched["facts"]["ecn"]["replied"]),
         (&quoted(0x8a, 0x8a), &0x8a.into())
     );
     assert!(!found(&untouched).contains(&"ecn-bleached"));
@@ -280,7 +280,7 @@ fn who_clears_the_ecn_field_is_found() {
     }
     let reply = ask();
     assert_eq!(
-        (&reply["facts"]["ecn"]["quoted"], &reply["facts"]["ecn"]["answered"]),
+        (&reply["facts"]["ecn"]["quoted"], &reply["facts"]["ecn"]["replied"]),
         (&quoted(0x8a, 0x88), &0x88.into())
     );
     let finding =

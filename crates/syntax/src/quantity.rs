@@ -294,9 +294,9 @@ fn split(text: &str) -> (&str, &str) {
 
 /// A decimal number without sign and exponent.
 fn decimal(digits: &str) -> Option<f64> {
-    let has_digit = digits.bytes().any(|digit| digit.is_ascii_digit());
-    let is_short = digits.len() <= 30 && digits.bytes().filter(|digit| *digit == b'.').count() <= 1;
-    (has_digit && is_short).then(|| digits.parse().ok())?
+    let is_plain = digits.bytes().all(|digit| digit.is_ascii_digit() || digit == b'.');
+    // Rust's own parser takes care of points that stand alone or twice.
+    (is_plain && digits.len() <= 30).then(|| digits.parse().ok())?
 }
 
 /// A decimal number times a scale, exactly; or why it has no whole number of nanoseconds.

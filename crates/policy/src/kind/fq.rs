@@ -128,8 +128,8 @@ const OPTIONS: &[OptionSpec] = &[
         "40ms",
         "idle time after which a flow may send its quantum at once",
     ),
-    OptionSpec::exact("pacing", ValueKind::Flag, "this", "pace flows"),
-    OptionSpec::exact("nopacing", ValueKind::Flag, "", "do not pace flows"),
+    OptionSpec::exact("pacing", ValueKind::Flag, "this", "pace each flow"),
+    OptionSpec::exact("nopacing", ValueKind::Flag, "", "do not pace the flows"),
 ];
 
 pub(super) const FQ: KindSpec = KindSpec {

@@ -35,7 +35,7 @@ state() {
 state > "$arena.before" 2>&1
 exec 9>> fd9
 # In the background of a group of its own, as a shell with job control does it, so that a `kill 0` that got out hits the victim.
-timeout --foreground -k 5 330 "$tidegate" run "$@" "$script" "$arena" "$tidegate" > "$arena.out" 2> "$arena.err" < /dev/tty
+timeout --foreground -k 5 330 "$tidegate" run "$@" "$script" -- "$arena" "$tidegate" > "$arena.out" 2> "$arena.err" < /dev/tty
 code=$?
 exec 9>&-
 state > "$arena.after" 2>&1
