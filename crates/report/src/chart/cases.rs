@@ -2,7 +2,7 @@
 //! or with one figure and its spread.
 
 use super::axis::{Axis, WIDE_RANGE};
-use super::drawing::{Drawing, Margin, cut, short, words};
+use super::drawing::{Drawing, EDGE, Margin, cut, short, words};
 use super::look::Look;
 use super::plot::Plot;
 use std::fmt::Write as _;
@@ -72,7 +72,7 @@ pub fn cases(title: &str, description: &str, x: Axis, groups: &[Group]) -> Drawi
     let mut top = 0.0;
     for group in groups {
         let mut name = String::new();
-        words(&mut name, -NAMES, top + 16.0, "strong halo", &group.title);
+        words(&mut name, EDGE - NAMES, top + 16.0, "strong halo", &group.title);
         plot.beneath(&name);
         top += TITLE;
         for case in &group.cases {

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 /// Units of a plot's width; what is finer is not drawn.
 pub const WIDE: f64 = 1000.0;
+/// Pixels between the edge of a picture and the titles in it.
+pub(super) const EDGE: f64 = 8.0;
 /// Room around a picture in its own file that is drawn up to its edges.
 pub(super) const AIR: f64 = 12.0;
 

@@ -2,7 +2,7 @@
 //! their true places instead of stretched to them. (In a page and in a browser's own window,
 //! [`alone`](super::alone) follows the reader's theme.)
 
-use super::drawing::{AIR, Body, Drawing, Margin, SERIES_STYLE, STYLE, WIDE, cut, escape, words};
+use super::drawing::{AIR, Body, Drawing, EDGE, Margin, SERIES_STYLE, STYLE, WIDE, cut, escape, words};
 
 /// Colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,10 +34,10 @@ pub fn file(drawing: &Drawing, width: f64, theme: Theme) -> String {
             let mut heading = String::new();
             words(
                 &mut heading,
-                8.0,
+                EDGE,
                 18.0,
                 "strong",
-                &cut(&drawing.title, ((width - 16.0) / LETTER) as usize),
+                &cut(&drawing.title, ((width - 2.0 * EDGE) / LETTER) as usize),
             );
             (width, height + top + bottom + HEADING, 0.0, heading + &settled(&content, inner))
         }

@@ -1,7 +1,7 @@
 //! Ranges side by side: how an answer fares under each load, at a glance.
 
 use super::axis::Axis;
-use super::drawing::{Drawing, Margin, short, words};
+use super::drawing::{Drawing, EDGE, Margin, short, words};
 use super::plot::Plot;
 use std::fmt::Write as _;
 
@@ -32,7 +32,7 @@ pub fn ranges(title: &str, description: &str, x: Axis, rows: &[Range]) -> Drawin
     let mut top = 0.0;
     for row in rows {
         let mut name = String::new();
-        words(&mut name, -MARGIN, top + 16.0, "strong halo", &row.title);
+        words(&mut name, EDGE - MARGIN, top + 16.0, "strong halo", &row.title);
         plot.beneath(&name);
         top += TITLE;
         for (class, median, p95, text) in &row.bars {
