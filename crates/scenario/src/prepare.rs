@@ -311,7 +311,7 @@ pub fn refused(node: &ScenarioNode, command: &MachineCommand, reply: &Reply) -> 
         Some(missing) => remedy(node, &missing),
         None => lines
             .next()
-            .map_or_else(|| "it is what the tool says; `tidegate check` explains more".into(), str::to_owned),
+            .map_or_else(|| "this is the tool's own message; correct that command".into(), str::to_owned),
     };
     Diagnostic::new(command.at.clone(), format!("{}: {reason}", node.name), remedy)
 }

@@ -313,20 +313,36 @@ fn never_read(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
             }
             let went = context.went(&sent, &device);
             // A mark for what goes to the default anyway is no mistake.
-            let Some(idle) = idle_class(context, &device) else { continue };
+            let idle = idle_classes(context, &device);
+            let (no_packet, fix) = match (idle.as_slice(), read_in_hex(&read, mark)) {
+                ([], _) => continue,
+                (_, Some(value)) => (
+                    format!("a filter reads mark {value}, which is 0x{mark}"),
+                    format!(
+                        "write the same number in both places: without 0x it is decimal, so {mark} is 0x{mark:x}"
+                    ),
+                ),
+                ([class], None) => (
+                    format!("no packet comes to class {class}"),
+                    format!("lead it there: tc filter add dev {device} … handle {mark} fw flowid {class}"),
+                ),
+                // Which of several classes it is meant for is not known.
+                (several, None) => (
+                    format!("no packet comes to the classes {}", several.join(", ")),
+                    format!(
+                        "lead it to the class that it is meant for: tc filter add dev {device} … handle \
+                        {mark} fw flowid CLASS"
+                    ),
+                ),
+            };
             found.push(Finding {
                 rule: Rule::Marks,
                 level: Level::Warning,
                 place: step.place.clone(),
                 what: format!("nothing reads mark {mark} on {device}"),
-                because: format!("its packets wait in {went}, while no packet comes to class {idle}"),
+                because: format!("its packets wait in {went}, while {no_packet}"),
                 witness: witness(&candidate, &format!("{went}, with mark {mark}")),
-                fix: Some(Fix {
-                    what: format!(
-                        "lead it there: tc filter add dev {device} … handle {mark} fw flowid {idle}"
-                    ),
-                    edits: Vec::new(),
-                }),
+                fix: Some(Fix { what: fix, edits: Vec::new() }),
             });
         }
     }
@@ -379,19 +395,25 @@ fn sets<'a>(context: &RuleContext<'a>, mark: u32) -> Option<&'a Step> {
     context.step_of_rule(key)
 }
 
-/// A leaf class that nothing comes to.
-fn idle_class(context: &mut RuleContext<'_>, device: &str) -> Option<String> {
-    let classes = context.reached.walked.classes.get(device)?.clone();
+/// The mark that a filter reads whose hexadecimal digits are those of `mark` in decimal: 32 (0x20) for 20.
+fn read_in_hex(read: &[(u32, u32)], mark: u32) -> Option<u32> {
+    let digits = mark.to_string();
+    read.iter().map(|(value, _)| *value).find(|value| format!("{value:x}") == digits && *value != mark)
+}
+
+/// The leaf classes that no packet comes to.
+fn idle_classes(context: &mut RuleContext<'_>, device: &str) -> Vec<String> {
+    let Some(classes) = context.reached.walked.classes.get(device).cloned() else { return Vec::new() };
     let leaves = classes.into_iter().filter(|(_, leaf)| *leaf).map(|(class, _)| class);
     let reading = context.reading;
-    let mut idle = leaves.filter(|class| {
+    let idle = leaves.filter(|class| {
         let counts = reading
             .classes
             .iter()
             .any(|dump| dump.classid == *class && dump.kind == tidegate_policy::Kind::Htb);
         counts && context.reached.class(reading, device, *class) == Arrival::Unreachable
     });
-    idle.next().map(|class| class.to_string())
+    idle.map(|class| class.to_string()).collect()
 }
 
 /// Marks of connections that are set and never looked at, or looked at and never set.

@@ -493,6 +493,32 @@ fn an_unread_mark_is_reported_where_it_is_set() {
     assert!(lines.iter().any(|one| one.starts_with("6 warning R8: nothing reads mark 3")), "{lines:?}");
 }
 
+/// Where several classes are empty none of them is proposed; a filter that reads the same digits in
+/// hexadecimal is the likely cause.
+#[test]
+fn an_unread_mark_is_led_to_no_class_by_guess() {
+    let of = |handle: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n\
+             tc class add dev eth0 parent 1: classid 1:20 htb rate 5mbit\n\
+             tc class add dev eth0 parent 1: classid 1:30 htb rate 5mbit\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 handle {handle} fw flowid 1:20\n\
+             iptables -t mangle -A POSTROUTING -o eth0 -p udp -j MARK --set-mark 20"
+        )
+    };
+    let unread = |handle: &str| {
+        let found = findings_of(&of(handle), &[Rule::Marks]).into_iter();
+        found.filter(|one| one.contains("nothing reads mark 20")).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(unread("20"), "");
+    let hex = unread("0x20");
+    assert!(hex.contains("a filter reads mark 32, which is 0x20") && !hex.contains("flowid"), "{hex}");
+    let other = unread("7");
+    assert!(other.contains("no packet comes to the classes 1:10, 1:20"), "{other}");
+    assert!(other.contains("flowid CLASS") && !other.contains("flowid 1:"), "{other}");
+}
+
 /// Linux 6.1 was asked with 100 bytes: cake sends 3.79 Mbit/s with its own overhead alone, 3.75 with the
 /// table's alone, and 3.56 with both.
 #[test]

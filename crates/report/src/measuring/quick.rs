@@ -161,18 +161,12 @@ fn predicted(one: &PredictedRtt) -> String {
     )
 }
 
-/// The command that tries the proposed policy on a line with the figures that were measured.
+/// The command that tries the proposed policy on a line with the figures that were measured; `None` where the
+/// download rate is not known: a lower bound would make another line of it.
 fn trial(quick: &Quick) -> Option<String> {
     let idle = quick.pings(quick.farthest()?, 0).rtt.percentile(50.0)?;
     let mut command = format!("tidegate try home.toml --rtt {}us", idle.div_ceil(1000).max(1));
-    // The policy names a download rate only where it is known.
-    match quick.rates().1 {
-        Some(CapacityEstimate::Full(_)) => {}
-        down => {
-            let least = down.or(quick.rates().0)?.bits();
-            let _ = write!(command, " --down {}kbit", (least / 1e3).max(1.0) as u64);
-        }
-    }
+    let Some(CapacityEstimate::Full(_)) = quick.rates().1 else { return None };
     let buffer = quick.buffer(LoadDirection::Up).or(quick.buffer(LoadDirection::Both));
     if let Some(bytes) = buffer.filter(|bytes| *bytes > 0) {
         let _ = write!(command, " --buffer {}kB", bytes.div_ceil(1000));
