@@ -355,6 +355,25 @@ fn errors_are_reported_and_nothing_is_changed() {
     );
     let text = refused(&computer.tidegate(&["revert", "eth7"]));
     assert!(text.contains("tidegate applied nothing to `eth7`"), "{text}");
+    // Half a script is no policy, whichever backend it is for.
+    let before = computer.installed("eth0");
+    let begins = "set -e\ntc qdisc add dev eth0 root handle 1: htb default 10\n";
+    for (name, rest) in [
+        ("parent.sh", "tc class add dev eth0 parent 9: classid 9:1 htb rate 5mbit\n"),
+        ("exit.sh", "tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\nexit 7\n"),
+        ("tool.sh", "tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\nnosuchcommand\n"),
+    ] {
+        let path = computer.policy(name, &format!("{begins}{rest}"));
+        for words in [
+            &["apply", &path, "--backend", "kernel"][..],
+            &["apply", &path, "--backend", "user"],
+            &["daemon", &path],
+        ] {
+            let text = wrong(words);
+            assert!(text.contains("this is half a policy"), "{words:?}: {text}");
+        }
+        assert_eq!(computer.installed("eth0"), before, "{name}");
+    }
     // A file that is not ours is no state, and nothing is done by it.
     let state = state_file(&computer.files.0.join("run"));
     let before = computer.installed("eth0");

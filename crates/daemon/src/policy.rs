@@ -25,6 +25,12 @@ pub(crate) fn captured(options: &DaemonOptions, say: MessageHandler<'_>) -> Resu
         say(&warning);
     }
     ensure!(taken.ended(), Policy, "the policy was not carried out to its end; nothing is run");
+    ensure!(
+        taken.is_whole(),
+        Policy,
+        "a command of the policy failed, or its script did, so this is half a policy; nothing is run. Correct \
+        it, or put `|| true` behind a command that may fail"
+    );
     Ok(taken.machine)
 }
 
