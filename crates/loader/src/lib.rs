@@ -206,8 +206,8 @@ impl LoadedPolicy {
         self.outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(_) | Exit::Signal(_)))
     }
 
-    /// True if every command that may not fail was carried out, and each script ended with code 0. What is not
-    /// whole is no policy to apply: half of one may leave a device without its classes.
+    /// True if every command that may not fail was carried out, and each script ended with code 0. What is
+    /// not whole is no policy to apply: half of one may leave a device without its classes.
     pub fn is_whole(&self) -> bool {
         let ended_well = |outcome: &ScriptRun| matches!(outcome.exit, Exit::Code(0));
         self.outcomes.iter().all(ended_well) && self.troubles().all(|trouble| trouble.idle)
