@@ -604,6 +604,9 @@ fn status_tells_how_a_daemon_is() {
     }
     let text = String::from_utf8_lossy(&wire.tidegate(&["status"]).stdout).into_owned();
     assert!(text.contains(&format!("  {silence}; `tidegate down {WIRE}` ends it\n")), "{text}");
+    let doctor = done(&wire.tidegate(&["doctor", "--duration", "200ms"]));
+    let examined = format!("the policy of `{WIRE}` was not examined (daemon not answering)");
+    assert!(doctor.contains(&examined), "{doctor}");
     done(&wire.tidegate(&["down"]));
     assert_eq!(health(&wire).0, Some(1));
     nothing_is_left(&wire);

@@ -75,7 +75,17 @@ fn gather(options: &DoctorOptions<'_>) -> Result<(Facts, bool)> {
         return invalid(format!("there is no device `{dev}`; `ip link` lists them"));
     }
     let mut kernel = Kernel::open().context("the kernel cannot be asked (netlink)")?;
-    let mut sources = tidegate_apply::sources(&[], &status::healths(None).unwrap_or_default())?;
+    let healths = status::healths(None).unwrap_or_default();
+    // What does not answer has no counters, and is no device without a policy either.
+    facts.unknown.extend(healths.iter().filter(|health| !health.condition.is_up()).map(|health| {
+        format!(
+            "the policy of `{}` was not examined ({}): `tidegate status {}` shows why",
+            health.name,
+            health.condition.name(),
+            health.name
+        )
+    }));
+    let mut sources = tidegate_apply::sources(&[], &healths)?;
     let stop = (options.stop)();
     let (counters, trees, began) = (Counters::now(), trees::look(&mut sources)?, Instant::now());
     facts.ecn = options.host.map(|host| ecn::ask(host, &mut facts.unknown)).transpose()?;
