@@ -60,13 +60,7 @@ impl Wanted {
         for warning in taken.warnings() {
             report(Notice::Policy(warning));
         }
-        ensure!(taken.ended(), Policy, "the policy was not carried out to its end; nothing is applied");
-        ensure!(
-            taken.is_whole(),
-            Policy,
-            "a command of the policy failed, or its script did, so this is half a policy; nothing is applied. \
-            Correct it, or put `|| true` behind a command that may fail"
-        );
+        taken.must_be_whole().map_err(|half| error!(Policy, "nothing is applied: {half}"))?;
         let reading = taken.reading();
         let commands = taken.machine.carried.into_iter().map(|carried| carried.words).collect();
         let log = taken.machine.log;

@@ -47,7 +47,7 @@ impl<'w> Daemon<'w> {
     fn ask(&self, request: &Value) -> Value {
         self.wire.ask(WIRE, request).unwrap_or_else(|| {
             let output = std::fs::read_to_string(self.wire.room.join("said")).unwrap_or_default();
-            json!({"nobody answers": request, "said": output})
+            json!({"no answer to": request, "said": output})
         })
     }
 
@@ -95,7 +95,7 @@ fn packets_are_queued_by_qdiscs_that_the_kernel_may_lack() {
     let device = &snapshot["devices"][0];
     assert_eq!((&device["name"], &device["link_rate_bps"]), (&json!("wire0"), &json!(50_000_000)));
     let raw = device["qdiscs"][0]["bytes"].as_u64().expect("counted");
-    assert!(raw > 3_000_000, "{raw} octets passed");
+    assert!(raw > 3_000_000, "{raw} bytes passed");
     // What waits is waiting nowhere else: all that was taken in has gone, one way or the other.
     let counts = |name: &str| daemon.count(name);
     assert_eq!(

@@ -31,7 +31,8 @@ fn within(what: &str, found: &Value, low: f64, high: f64) {
     assert!((low..=high).contains(&found), "{what}: {found}, not {low} to {high}");
 }
 
-/// Without a helper at the far end, pings show where the queue is, how long it is, and the upload rate.
+/// Without a helper on the other computer, pings show where the queue is, how long it is, and the upload
+/// rate.
 #[test]
 fn a_bloated_line_is_found_with_pings_alone() {
     if skip() {

@@ -318,7 +318,7 @@ fn packets_of_a_class_are_captured() {
                 at += used;
             }
             Next::Passed(used) => at += used,
-            Next::Needs(more) => panic!("{more} octets more at {at}"),
+            Next::Needs(more) => panic!("{more} bytes more at {at}"),
         }
     }
     // The kernel sends a packet of its own now and then.

@@ -24,13 +24,7 @@ pub(crate) fn captured(options: &DaemonOptions, say: MessageHandler<'_>) -> Resu
     for warning in taken.warnings() {
         say(&warning);
     }
-    ensure!(taken.ended(), Policy, "the policy was not carried out to its end; nothing is run");
-    ensure!(
-        taken.is_whole(),
-        Policy,
-        "a command of the policy failed, or its script did, so this is half a policy; nothing is run. Correct \
-        it, or put `|| true` behind a command that may fail"
-    );
+    taken.must_be_whole().map_err(|half| error!(Policy, "nothing is run: {half}"))?;
     Ok(taken.machine)
 }
 

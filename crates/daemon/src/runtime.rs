@@ -156,7 +156,7 @@ impl RuntimeDir {
     /// # Errors
     /// As for [`RuntimeDir::take`].
     pub fn take_within(path: &Path, patience: Duration) -> io::Result<Option<Alone>> {
-        // Whoever can open a file can lock it, even for reading: other users must not.
+        // A process that can open a file can lock it, even for reading: other users must not.
         OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         let begun = Instant::now();

@@ -170,6 +170,26 @@ impl fmt::Display for NoSuchDevice {
 
 impl std::error::Error for NoSuchDevice {}
 
+/// Half a policy: see [`LoadedPolicy::must_be_whole`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HalfPolicy {
+    /// Whether its scripts came to their ends.
+    ended: bool,
+}
+
+impl fmt::Display for HalfPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.ended {
+            "a command of the policy failed, or its script did, so this is half a policy; correct it, or put \
+            `|| true` behind a command that may fail"
+        } else {
+            "the policy was not carried out to its end"
+        })
+    }
+}
+
+impl std::error::Error for HalfPolicy {}
+
 impl LoadedPolicy {
     /// What went wrong, of all files.
     pub fn troubles(&self) -> impl Iterator<Item = &Trouble> {
@@ -206,11 +226,15 @@ impl LoadedPolicy {
         self.outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(_) | Exit::Signal(_)))
     }
 
-    /// True if every command that may not fail was carried out, and each script ended with code 0. What is
-    /// not whole is no policy to apply: half of one may leave a device without its classes.
-    pub fn is_whole(&self) -> bool {
+    /// Refuses half a policy: a script was cut or ended with an error, or a command failed that may not.
+    /// Applied, it may leave a device without its classes.
+    ///
+    /// # Errors
+    /// It is one, and what may help.
+    pub fn must_be_whole(&self) -> Result<(), HalfPolicy> {
         let ended_well = |outcome: &ScriptRun| matches!(outcome.exit, Exit::Code(0));
-        self.outcomes.iter().all(ended_well) && self.troubles().all(|trouble| trouble.idle)
+        let is_whole = self.outcomes.iter().all(ended_well) && self.troubles().all(|trouble| trouble.idle);
+        if is_whole { Ok(()) } else { Err(HalfPolicy { ended: self.ended() }) }
     }
 
     /// Why there is no result: the policy has no traffic control. `None`: it has.

@@ -253,7 +253,7 @@ impl Head {
     pub fn set_dsfield(&mut self, value: u8) {
         let summed = self.summed;
         match (self.ethertype, self.network_mut()) {
-            (ethertype::IPV4, octets @ [_, _, ..]) if summed => checksum::rewrite(octets, 1, &[value]),
+            (ethertype::IPV4, header @ [_, _, ..]) if summed => checksum::rewrite(header, 1, &[value]),
             (ethertype::IPV4, [_, tos, ..]) => *tos = value,
             (ethertype::IPV6, [first, second, ..]) => {
                 *first = *first & 0xf0 | value >> 4;

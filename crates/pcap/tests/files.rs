@@ -245,7 +245,7 @@ fn files_cut_at_every_byte_give_what_came_before_and_the_place() {
         for cut in 0..file.len() {
             let (packets, end) = read(&file[..cut]);
             assert_eq!(packets[..], all[..packets.len()], "cut at {cut}");
-            assert!(packets.len() >= before, "more octets, no fewer packets");
+            assert!(packets.len() >= before, "more bytes, no fewer packets");
             before = packets.len();
             match end {
                 // It ends where a block does.

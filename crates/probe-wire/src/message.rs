@@ -531,7 +531,7 @@ mod tests {
         for at in 0..TcpSample::SEALED {
             let mut changed = sealed[0];
             changed[at] ^= 1;
-            assert!(refused(&changed), "octet {at}");
+            assert!(refused(&changed), "byte {at}");
         }
     }
 
@@ -557,7 +557,7 @@ mod tests {
         let mut writer = Writer::default();
         writer.number(2);
         writer.bytes(&[1; 9]);
-        let refused = read_stream(&mut Reader(&writer.0)).expect_err("two phases need ten octets");
+        let refused = read_stream(&mut Reader(&writer.0)).expect_err("two phases need ten bytes");
         assert_eq!(refused, Malformed("more phases than there may be"));
     }
 

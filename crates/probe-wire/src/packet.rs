@@ -112,7 +112,7 @@ mod tests {
             for at in 0..PacketHeader::ENCODED_LEN {
                 let mut forged = bytes;
                 forged[at] ^= 1;
-                assert_eq!(PacketHeader::read_sealed(&forged, &ours), None, "octet {at}");
+                assert_eq!(PacketHeader::read_sealed(&forged, &ours), None, "byte {at}");
             }
             assert_eq!(PacketHeader::read(&bytes[..23]), None);
         }

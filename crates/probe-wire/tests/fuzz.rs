@@ -260,7 +260,7 @@ fn say(
     }
     own.sent += answer;
     if !own.proven {
-        assert!(own.sent <= own.heard, "{} octets said to {} heard", own.sent, own.heard);
+        assert!(own.sent <= own.heard, "{} bytes sent after {} heard", own.sent, own.heard);
     }
     if matches!(step, SessionAction::Last(_) | SessionAction::HangUp) || random.below(40) == 0 {
         sessions.hang_up(call);

@@ -1,4 +1,4 @@
-//! Packets to a host that sends no replies: whoever captures them there counts them by their numbers.
+//! Packets to a host that sends no replies: a capture there counts them by their numbers.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -163,8 +163,8 @@ fn probes(run: &ScenarioRun<'_, Simulated>, piece: &Piece) -> Vec<doc::ProbeReco
             (probe.received, probe.packets) = per_step(arrived, u64::from(payload), run);
             vec![probe]
         }
-        Going::Transaction(errand) => {
-            let goes = net.completions(errand);
+        Going::Transaction(transaction) => {
+            let goes = net.completions(transaction);
             let all = |of: &dyn Fn(&Completion) -> Option<Nanos>| {
                 goes.iter().map(|go| (since(go.began), of(go).map(|took| took.0))).collect::<Vec<_>>()
             };

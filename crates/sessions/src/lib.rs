@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! Measurements of a real line, from start to the document that tables, pages and comparisons are made of.
 //!
-//! | module | what it measures | needs at the far end |
+//! | module | what it measures | needs on the other computer |
 //! |---|---|---|
 //! | [`measure`] | delay, loss and rate both ways, idle and loaded, by flent's tests | `tidegate serve` |
 //! | [`quick`] | latency under load, rates, bottleneck | a server, a page, any host that replies |

@@ -202,6 +202,6 @@ mod tests {
     fn a_message_cut_short_is_no_link() {
         let whole = [0, 0, 1, 0, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 8, 0, 3, 0, b'e', b'0', 0, 0];
         assert_eq!(link(&whole).map(|link| (link.index, link.name)), Some((5, "e0".into())));
-        (0..whole.len() - 1).for_each(|bytes| assert_eq!(link(&whole[..bytes]), None, "{bytes} octets"));
+        (0..whole.len() - 1).for_each(|bytes| assert_eq!(link(&whole[..bytes]), None, "{bytes} bytes"));
     }
 }

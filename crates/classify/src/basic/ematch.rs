@@ -44,9 +44,9 @@ fn one(what: &Ematch, context: &mut ClassifyContext<'_>) -> bool {
             let found = bytes.iter().fold(0, |number: u32, byte| number << 8 | u32::from(*byte));
             how.matches(u64::from(if *mask == 0 { found } else { found & mask }), u64::from(*value))
         }
-        Ematch::Nbyte { offset, layer, data: octets } => {
+        Ematch::Nbyte { offset, layer, data } => {
             let mut at = *offset;
-            octets.iter().all(|wanted| {
+            data.iter().all(|wanted| {
                 let mut found = [0];
                 let same = read(context, *layer, at, &mut found) && found[0] == *wanted;
                 at = at.saturating_add(1);

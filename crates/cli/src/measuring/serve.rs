@@ -87,7 +87,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     let serving = Serving { at: options.listen.clone(), port: options.port, token, quotas: quotas(options) };
     let server =
         Server::start(&serving).with_context(|| format!("cannot listen at port {}", options.port))?;
-    // Whoever started us may not care.
+    // The parent process may not read it.
     let _ = service::notify("READY=1");
     let at: Vec<String> = server.at().iter().map(ToString::to_string).collect();
     say(&format!(

@@ -117,7 +117,7 @@ fn serve(address: SocketAddr, devices: &[String]) -> anyhow::Result<()> {
         }
         let (here, devices) = (here.clone(), devices.to_vec());
         let talk = move || {
-            // Whoever goes away gets no answer.
+            // A client that has gone gets no reply.
             let _ = answer(&stream, &devices);
             here.fetch_sub(1, Ordering::Relaxed);
         };

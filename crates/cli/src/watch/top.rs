@@ -119,7 +119,7 @@ fn wait_until(due: Instant, keys: bool, stop: &AtomicBool) -> anyhow::Result<boo
         if poll::readable(if keys { &listened } else { &[] }, left)?.contains(&true) {
             let mut keys = [0; 64];
             let pressed = io::Read::read(&mut stdin.lock(), &mut keys)?;
-            // Whoever closes the terminal has seen enough too.
+            // A closed terminal ends it, too.
             if pressed == 0 || keys[..pressed].iter().any(|key| matches!(key, b'q' | b'Q')) {
                 return Ok(false);
             }
@@ -168,7 +168,7 @@ struct Terminal {
 
 impl Terminal {
     fn begin() -> anyhow::Result<Terminal> {
-        // Whoever pipes something in has no keys.
+        // A pipe has no keys.
         let keys = RawTerminal::begin(io::stdin()).ok();
         crate::output::drawn(b"\x1b[?1049h\x1b[?25l\x1b[2J")?;
         Ok(Terminal { _keys: keys })

@@ -385,7 +385,7 @@ fn packets_of_a_simulation_are_written_with_what_happened_to_them() {
     };
     let words = |what: String| sim(&["-o", "result.json", "--pcapng", &what]);
     let output = words(format!("{}:gateway/eth1", file.display()));
-    // Whoever watches changes nothing.
+    // Watching changes nothing.
     assert!(sim(&["-o", "unwatched.json"]).status.success());
     let result = |name: &str| fs::read(place.0.join(name)).expect("written");
     assert!(result("result.json") == result("unwatched.json"), "the same result with and without");

@@ -168,7 +168,7 @@ mod tests {
     fn what_is_cut_short_is_nothing() {
         let (_, frame) = frame("tcp 192.168.1.7:51820 > 1.1.1.1:443");
         for cut in [0, 10, 20, 33] {
-            assert_eq!(of_frame(&frame[..cut], 100, Framing::Ethernet), None, "{cut} octets");
+            assert_eq!(of_frame(&frame[..cut], 100, Framing::Ethernet), None, "{cut} bytes");
         }
         assert!(of_frame(&frame[..34], 100, Framing::Ethernet).is_some());
     }

@@ -168,8 +168,8 @@ impl TrafficDriver for RealTraffic<'_> {
             });
         }
         run.events.sort_by_key(|event| event.at);
-        if let Some(nobody) = run.traffic.stage.as_ref().and_then(|stage| stage.driver.unknown_address) {
-            let what = format!("packets went to {nobody}, an address that no host here has");
+        if let Some(address) = run.traffic.stage.as_ref().and_then(|stage| stage.driver.unknown_address) {
+            let what = format!("packets went to {address}, an address that no host here has");
             let at = run.laid.world.net.now().since(START).0;
             run.events.push(doc::EventRecord { at, on: "lab".to_owned(), what, output: String::new() });
         }

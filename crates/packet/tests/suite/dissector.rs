@@ -81,12 +81,12 @@ fn packets_that_are_cut_off_say_what_they_can() {
     for len in 0..=short.len() {
         let found = keys(IPV4, &short[..len]);
         let wanted = (if len >= 20 { four() } else { Addrs::None }, if len >= 24 { BOTH } else { (0, 0) });
-        assert_eq!((found.addrs, found.ports), wanted, "{len} octets of IPv4");
+        assert_eq!((found.addrs, found.ports), wanted, "{len} bytes of IPv4");
     }
     for len in 0..=shorter.len() {
         let found = keys(IPV6, &shorter[..len]);
         let wanted = (if len >= 40 { six() } else { Addrs::None }, if len >= 44 { BOTH } else { (0, 0) });
-        assert_eq!((found.addrs, found.ports), wanted, "{len} octets of IPv6");
+        assert_eq!((found.addrs, found.ports), wanted, "{len} bytes of IPv6");
     }
     // A header of less than five words is none.
     let mut small = v4(17, &PORTS);

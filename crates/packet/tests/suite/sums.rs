@@ -85,7 +85,7 @@ fn checksums_are_written_once_and_right() {
                 }
                 let mut other = head.clone();
                 other.network_mut()[wrong] ^= 0x10;
-                assert!(!other.has_right_transport(), "{output}, octet {wrong}");
+                assert!(!other.has_right_transport(), "{output}, byte {wrong}");
                 assert_eq!(other.has_right_header(), v6 || wrong != 12, "{output}");
             }
             let mut again = head.clone();
@@ -175,7 +175,7 @@ fn written_bytes_keep_checksums_right() {
             let mut bytes = head.network().to_vec();
             checksum::rewrite(&mut bytes, at, new);
             assert_eq!(bytes[at..at + new.len()], *new);
-            let output = format!("IPv6 {v6}, protocol {protocol}, octet {at}");
+            let output = format!("IPv6 {v6}, protocol {protocol}, byte {at}");
             assert_eq!(covered(v6, protocol, &bytes), 0xffff, "{output}");
             if !v6 {
                 assert_eq!(sum(&bytes[..20]), 0xffff, "{output}");

@@ -138,7 +138,7 @@ fn carry_out(
     quick.phases.push(stage.idle(part(IDLE)));
     quick.places = stage.watch.places();
     if quick.farthest().is_none() {
-        let who = quick.places.last().map_or("nobody", |place| &place.name);
+        let who = quick.places.last().map_or("no host", |place| &place.name);
         quick.partial = Some(format!(
             "{who} answered no pings (it may be down, out of reach, or throw them away), so nothing was \
             loaded"

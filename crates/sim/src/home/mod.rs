@@ -385,18 +385,18 @@ fn begin<M: Forwarder>(
                 ..SourceSpec::steady(ends, path, datagrams.frame(), datagrams.interval)
             }))
         }
-        HomeTraffic::Transaction(errand) => {
-            let ((forward, back), ends) = (paths(&errand.parties), errand.parties.ends());
+        HomeTraffic::Transaction(transaction) => {
+            let ((forward, back), ends) = (paths(&transaction.parties), transaction.parties.ends());
             Running::Transaction(net.transaction(TransactionSpec {
-                what: errand.what.clone(),
+                what: transaction.what.clone(),
                 client: ends.src,
                 server: ends.dst,
                 first_port: ends.sport,
-                dsfield: errand.parties.dsfield,
-                mss: spec.mss(errand.parties.v6),
+                dsfield: transaction.parties.dsfield,
+                mss: spec.mss(transaction.parties.v6),
                 forward,
                 back,
-                start: start + errand.start,
+                start: start + transaction.start,
                 stop: end,
             }))
         }

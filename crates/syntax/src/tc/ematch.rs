@@ -528,10 +528,10 @@ pub(super) fn one(what: &Ematch) -> String {
             let (width, layer, how) = (width.name(), layer.number(), how.name());
             format!("cmp({width} at {offset} layer {layer} {mask}{trans}{how} {})", *value as i32)
         }
-        Ematch::Nbyte { offset, layer, data: octets } => {
-            let hex: String = octets.iter().map(|byte| format!("{byte:02x} ")).collect();
+        Ematch::Nbyte { offset, layer, data } => {
+            let hex: String = data.iter().map(|byte| format!("{byte:02x} ")).collect();
             let printable = |byte: &u8| if (0x20..0x7f).contains(byte) { char::from(*byte) } else { '.' };
-            let text: String = octets.iter().map(printable).collect();
+            let text: String = data.iter().map(printable).collect();
             format!("nbyte({hex}\"{text}\" at {offset} layer {})", layer.number())
         }
         Ematch::U32(key) => {

@@ -15,7 +15,7 @@ use tidegate_packet::{Nanos, Rate};
 A HOST is a computer with `tidegate serve` (best: throughput and queueing delay each way), an \
 http://HOST/FILE URL (the download is loaded by fetching it), or any host that replies to pings (both \
 directions are loaded with echo requests; the upload also with datagrams that expire at the router behind \
-the bottleneck, so that they load nobody else). Use only hosts that you may load.
+the bottleneck, so that they load no other host). Use only hosts that you may load.
 
 Exit codes: 0 the line is fine (A+, A, B); 1 it is not; 2 wrong usage or input; 3 partial result; 4 not \
 permitted.

@@ -289,9 +289,9 @@ impl Meter {
         if self.on_terminal {
             crate::output::draw("\r\x1b[K");
         }
-        if let Some(nobody) = network.unknown_address() {
+        if let Some(address) = network.unknown_address() {
             eprintln!(
-                "tidegate shell: packets went to {nobody}, an address that no host has: behind the link \
+                "tidegate shell: packets went to {address}, an address that no host has: behind the link \
                 there is only `{SERVER}`"
             );
         }
