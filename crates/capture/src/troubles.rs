@@ -193,6 +193,9 @@ fn end(
                     Some(_) => "the script may be right: tidegate lacks what this command asks for; with \
                     `|| true` behind it the rest is tried without it"
                         .to_owned(),
+                    None if last_complaint.is_none() && fatal.is_none() => "look at what follows that line, \
+                        the last that was seen; nothing outside the sandbox was changed"
+                        .to_owned(),
                     None => "fix that line and run again; nothing outside the sandbox was changed".to_owned(),
                 },
                 |name| {

@@ -88,6 +88,9 @@ pub fn running_policy(runtime: &RuntimeDir, dev: &str) -> Result<Option<Value>> 
     if RuntimeDir::holder(&runtime.lock(dev)).is_none() {
         return Ok(None);
     }
+    if let Daemon::Silent(silence) = Daemon::of(runtime, dev) {
+        bail!(Daemon, "{silence}; `tidegate down {dev}` ends it");
+    }
     let policy = Client::within(dev, POLICY)?.request(&json!({"ask": "policy"}));
     policy.map(Some).with_context(|| format!("the daemon of `{dev}` does not say what it runs"))
 }

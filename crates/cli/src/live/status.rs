@@ -66,7 +66,10 @@ fn text(one: &Value) -> String {
     };
     out += &format!("\n  policy: {policy}\n");
     let by = match one["backend"].as_str() {
-        Some("user") => format!("user space, packets by {}", one["packet_io"].as_str().unwrap_or("nothing")),
+        Some("user") => match one["packet_io"].as_str() {
+            Some(packet_io) => format!("user space, packets by {packet_io}"),
+            None => "user space".to_owned(),
+        },
         _ => "the kernel".to_owned(),
     };
     out += &format!(

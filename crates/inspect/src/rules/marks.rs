@@ -314,12 +314,13 @@ fn never_read(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
             let went = context.went(&sent, &device);
             // A mark for what goes to the default anyway is no mistake.
             let idle = idle_classes(context, &device);
-            let (no_packet, fix) = match (idle.as_slice(), read_in_hex(&read, mark)) {
+            let (no_packet, fix) = match (idle.as_slice(), read_in_other_base(&read, mark)) {
                 ([], _) => continue,
                 (_, Some(value)) => (
-                    format!("a filter reads mark {value}, which is 0x{mark}"),
+                    format!("a filter reads mark {value} (0x{value:x})"),
                     format!(
-                        "write the same number in both places: without 0x it is decimal, so {mark} is 0x{mark:x}"
+                        "write the same number in both places, with 0x or without: {mark} is 0x{mark:x}, \
+                        {value} is 0x{value:x}"
                     ),
                 ),
                 ([class], None) => (
@@ -395,10 +396,12 @@ fn sets<'a>(context: &RuleContext<'a>, mark: u32) -> Option<&'a Step> {
     context.step_of_rule(key)
 }
 
-/// The mark that a filter reads whose hexadecimal digits are those of `mark` in decimal: 32 (0x20) for 20.
-fn read_in_hex(read: &[(u32, u32)], mark: u32) -> Option<u32> {
-    let digits = mark.to_string();
-    read.iter().map(|(value, _)| *value).find(|value| format!("{value:x}") == digits && *value != mark)
+/// The mark that a filter reads and whose digits are those of `mark` in the other base: 32 (0x20) for 20, and
+/// 20 for 32.
+fn read_in_other_base(read: &[(u32, u32)], mark: u32) -> Option<u32> {
+    let is_twin =
+        |value: u32| format!("{value:x}") == mark.to_string() || format!("{mark:x}") == value.to_string();
+    read.iter().map(|(value, _)| *value).find(|value| *value != mark && is_twin(*value))
 }
 
 /// The leaf classes that no packet comes to.

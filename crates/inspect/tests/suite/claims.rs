@@ -513,7 +513,9 @@ fn an_unread_mark_is_led_to_no_class_by_guess() {
     };
     assert_eq!(unread("20"), "");
     let hex = unread("0x20");
-    assert!(hex.contains("a filter reads mark 32, which is 0x20") && !hex.contains("flowid"), "{hex}");
+    assert!(hex.contains("a filter reads mark 32 (0x20)") && !hex.contains("flowid"), "{hex}");
+    let twin = findings_of(&of("20").replace("--set-mark 20", "--set-mark 0x20"), &[Rule::Marks]).join("\n");
+    assert!(twin.contains("nothing reads mark 32") && twin.contains("32 is 0x20, 20 is 0x14"), "{twin}");
     let other = unread("7");
     assert!(other.contains("no packet comes to the classes 1:10, 1:20"), "{other}");
     assert!(other.contains("flowid CLASS") && !other.contains("flowid 1:"), "{other}");

@@ -24,8 +24,23 @@ pub struct Facts {
     pub checked: (Vec<(String, String)>, usize),
     /// What happened to the ECN field, where a server was asked.
     pub ecn: Option<EcnResult>,
+    /// Policies of tidegate's that are not at work.
+    pub broken: Vec<BrokenPolicy>,
     /// What could not be looked at, and why.
     pub unknown: Vec<String>,
+}
+
+/// A policy that was applied and is not at work.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BrokenPolicy {
+    /// The name that it is kept under: a device's.
+    pub name: String,
+    /// The devices that it is for.
+    pub devices: Vec<String>,
+    /// Its condition, as `tidegate status` names it: `daemon dead`.
+    pub condition: String,
+    /// What went wrong last, where that is known.
+    pub why: Option<String>,
 }
 
 /// A network device.

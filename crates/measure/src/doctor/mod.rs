@@ -9,8 +9,8 @@ mod facts;
 mod traffic;
 
 pub use facts::{
-    DeviceFacts, Diagnosis, DoctorFinding, EcnResult, Facts, FlowTableFacts, Inwards, Processor, Severity,
-    ShaperClass, ShaperFacts, Softnet,
+    BrokenPolicy, DeviceFacts, Diagnosis, DoctorFinding, EcnResult, Facts, FlowTableFacts, Inwards,
+    Processor, Severity, ShaperClass, ShaperFacts, Softnet,
 };
 
 use alloc::string::String;

@@ -1,6 +1,6 @@
 //! What is wrong with what passes.
 
-use super::facts::{DeviceFacts, DoctorFinding, Facts, Severity, rate_in_words};
+use super::facts::{BrokenPolicy, DeviceFacts, DoctorFinding, Facts, Severity, rate_in_words};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -28,7 +28,8 @@ pub(super) fn of(facts: &Facts, device: &DeviceFacts) -> Vec<DoctorFinding> {
 
 /// Findings about the computer.
 pub(super) fn of_all(facts: &Facts) -> Vec<DoctorFinding> {
-    let mut all: Vec<DoctorFinding> = facts.starved.iter().map(|danger| starved(danger)).collect();
+    let mut all: Vec<DoctorFinding> = facts.broken.iter().map(broken).collect();
+    all.extend(facts.starved.iter().map(|danger| starved(danger)));
     all.extend(processors(facts));
     all.extend(softnet(facts));
     all.extend(checked(facts));
@@ -141,6 +142,20 @@ fn unused(device: &DeviceFacts) -> Option<DoctorFinding> {
         ]
         .into(),
     })
+}
+
+/// A policy that is not at work: nothing else can be said of its devices.
+fn broken(policy: &BrokenPolicy) -> DoctorFinding {
+    let why = policy.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    DoctorFinding {
+        id: "policy-not-working",
+        severity: Severity::Bad,
+        device: policy.name.clone(),
+        what: format!("the policy of {} is not at work ({}){why}", policy.name, policy.condition),
+        remedy: "see what happened, then apply it again or remove it".to_string(),
+        commands: [format!("tidegate status {}", policy.name), format!("tidegate down {}", policy.name)]
+            .into(),
+    }
 }
 
 fn starved(danger: &str) -> DoctorFinding {

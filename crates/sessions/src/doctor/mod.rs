@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use system::Counters;
 use tidegate_apply::status;
-use tidegate_measure::doctor::{DeviceFacts, Diagnosis, Facts, FlowTableFacts, evaluate};
+use tidegate_measure::doctor::{BrokenPolicy, DeviceFacts, Diagnosis, Facts, FlowTableFacts, evaluate};
 use tidegate_netlink::{Kernel, Netfilter};
 use tidegate_sys::poll;
 
@@ -77,14 +77,13 @@ fn gather(options: &DoctorOptions<'_>) -> Result<(Facts, bool)> {
     let mut kernel = Kernel::open().context("the kernel cannot be asked (netlink)")?;
     let healths = status::healths(None).unwrap_or_default();
     // What does not answer has no counters, and is no device without a policy either.
-    facts.unknown.extend(healths.iter().filter(|health| !health.condition.is_up()).map(|health| {
-        format!(
-            "the policy of `{}` was not examined ({}): `tidegate status {}` shows why",
-            health.name,
-            health.condition.name(),
-            health.name
-        )
-    }));
+    let broken = healths.iter().filter(|health| !health.condition.is_up()).map(|health| BrokenPolicy {
+        name: health.name.clone(),
+        devices: health.devices.iter().chain([&health.name]).cloned().collect(),
+        condition: health.condition.name().to_owned(),
+        why: health.last_error.clone(),
+    });
+    facts.broken = broken.collect();
     let mut sources = tidegate_apply::sources(&[], &healths)?;
     let stop = (options.stop)();
     let (counters, trees, began) = (Counters::now(), trees::look(&mut sources)?, Instant::now());

@@ -197,9 +197,8 @@ fn note(quick: &mut Quick, watch: &Watch, stop: &AtomicBool) {
     }
     if quick.remedy.is_some() {
         quick.notes.push(
-            "the policy belongs on the machine that leads to the modem: `tidegate try` shows more of it, \
-            `tidegate apply --confirm 60s` puts it there, `tidegate calibrate` and `tidegate overhead` make \
-            its rates exact"
+            "the policy belongs on the machine that leads to the modem: `tidegate apply --confirm 60s` puts it \
+            there, `tidegate calibrate` and `tidegate overhead` make its rates exact"
                 .into(),
         );
     }
