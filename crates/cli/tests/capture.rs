@@ -430,9 +430,7 @@ fn an_ordinary_user_captures_too() {
         return;
     }
     let place = Place::new("user");
-    // Where the build lies the other user may not look.
-    let executable = place.0.join("tidegate");
-    fs::copy(TIDEGATE, &executable).unwrap();
+    let executable = place.copy_of(Path::new(TIDEGATE));
     let script =
         place.file("x.sh", "#!/bin/sh\n/sbin/tc qdisc add dev eth5 root pfifo\nls -d /sys/class/net/eth5\n");
     let output = Command::new("setpriv")

@@ -19,9 +19,7 @@ fn run_as_user(place: &Place, script: &Path, words: &[&str]) -> Option<Output> {
         eprintln!("SKIPPED: only root can become another user (setpriv)");
         return None;
     }
-    // Where the build lies the other user may not look.
-    let executable = place.0.join("tidegate");
-    fs::copy(TIDEGATE, &executable).expect("a copy");
+    let executable = place.copy_of(Path::new(TIDEGATE));
     let mut command = Command::new("setpriv");
     Some(
         command

@@ -12,6 +12,7 @@ pub(crate) mod wire;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
@@ -48,6 +49,16 @@ impl Place {
         let path = self.file(name, text);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
         path
+    }
+
+    /// A copy of `program` that another user can run: the build may lie where only its owner may look.
+    pub(crate) fn copy_of(&self, program: &Path) -> PathBuf {
+        let copy = self.0.join("program");
+        // Copied here, a process that another thread starts meanwhile would hold it open for writing, and it
+        // could not be run ("text file busy").
+        let done = Command::new("cp").arg(program).arg(&copy).status().expect("cp runs");
+        assert!(done.success(), "{} is not copied", program.display());
+        copy
     }
 }
 
