@@ -151,6 +151,10 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
         );
     }
     let prior = prior.map(|(_, prior)| prior);
+    let (plans, rules) = daemon_plan(wanted, &room, name, report)?;
+    if !is_nothing(&plans, rules.as_deref()) {
+        report(Notice::Plan(plan_text(&plans, rules.as_deref())));
+    }
     // A revert can restore an earlier policy whatever happens to its files.
     let before = running_policy(&room, name)?;
     let by_hand = before.is_some() && prior.as_ref().is_none_or(|prior| prior.0["by_hand"] == true);
@@ -174,7 +178,10 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     let shapers = if state["before"]["daemon"].is_null() { shapers } else { Vec::new() };
     report_installed(report, &shapers, user::door(&room, name));
     report(applied(&state, patience(options), name));
-    Ok(json!({"applied": true, "state": state, "daemon": status}))
+    Ok(json!({
+        "applied": true, "changed": true, "backend": "user", "why": why, "devices": wanted.devices,
+        "plan": listed(&plans, rules.as_deref()), "confirm": state["confirm"], "daemon": status,
+    }))
 }
 
 /// A policy that is being applied: from the guardian's start on, before anything is changed, until all of it
@@ -447,9 +454,13 @@ fn report_caveats(options: &ApplyOptions, way: &KernelPlan, report: NoticeHandle
 /// Devices with what changes on each.
 type DevicePlans = Vec<(String, ChangePlan)>;
 
+fn is_nothing(plans: &[(String, ChangePlan)], rules: Option<&str>) -> bool {
+    rules.is_none() && plans.iter().all(|(_, plan)| plan.is_empty())
+}
+
 /// The changes of each device and of the rules, for people.
 fn plan_text(plans: &[(String, ChangePlan)], rules: Option<&str>) -> String {
-    if rules.is_none() && plans.iter().all(|(_, plan)| plan.is_empty()) {
+    if is_nothing(plans, rules) {
         return "nothing to change: the policy is already in place\n".into();
     }
     let plans = plans.iter().filter(|(_, plan)| !plan.is_empty() || plan.kept > 0);

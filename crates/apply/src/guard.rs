@@ -133,7 +133,7 @@ fn look(runtime: &RuntimeDir, name: &str, hurry: bool, log: &mut Log) -> Result<
         (None, Some(left)) => {
             let why = match (left.is_zero(), state.0["confirm"]["seconds"].as_u64()) {
                 (true, Some(seconds)) => format!("it was not confirmed within {seconds} s"),
-                _ => "its guardian was asked to end (SIGTERM) while it waited to be confirmed".to_owned(),
+                _ => "its guardian received SIGTERM while it waited for the confirmation".to_owned(),
             };
             let state = job::begun(runtime, name, &state, Does::Revert)?;
             job::go_back(runtime, name, &state, &|_| {})?;

@@ -353,7 +353,7 @@ impl Arm {
         done.map_err(|(_, refused)| {
             error!(
                 Kernel,
-                "the kernel refused the policy's rules: {refused}; its nftables lacks what they ask"
+                "the kernel refused the policy's rules: {refused}; its nftables lacks what they need"
             )
         })
     }

@@ -96,7 +96,7 @@ pub fn sources(devices: &[String], healths: &[Health]) -> Result<Vec<SnapshotSou
         taken.insert(dev.clone());
         found.push(SnapshotSource::Daemon(dev, client));
     }
-    let mut kernel = Kernel::open().context("the kernel cannot be asked (netlink)")?;
+    let mut kernel = Kernel::open().context("the kernel cannot be queried (netlink)")?;
     let rest: Vec<String> = if named { devices.to_vec() } else { links() };
     let rest: Vec<String> = rest.into_iter().filter(|dev| !taken.contains(dev)).collect();
     let shaped: Vec<String> = rest.iter().filter(|dev| is_shaped(&mut kernel, dev)).cloned().collect();

@@ -96,7 +96,7 @@ impl fmt::Display for CaptureError {
             ),
             Self::NoInterpreter { script, interpreter } => write!(
                 f,
-                "{}:1: the script asks for {interpreter}, which is not on this machine; install it, or name \
+                "{}:1: the script needs {interpreter}, which is not on this machine; install it, or name \
                 another in the first line",
                 name(script)
             ),
@@ -117,7 +117,7 @@ fn name(path: &Path) -> String {
 impl std::error::Error for CaptureError {}
 
 /// What is to be done where a script says how it wants to be called.
-pub(super) const GIVE_ARGUMENTS: &str = "give it the arguments that it asks for behind `--`: FILE -- ARGS";
+pub(super) const GIVE_ARGUMENTS: &str = "give it the arguments that it needs behind `--`: FILE -- ARGS";
 
 /// Something wrong that a run showed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,7 +15,7 @@ const NOT_RUNNABLE: u8 = 126;
 const SEGMENTATION_FAULT: u8 = 11;
 /// The source of messages about lines that the shell cannot run.
 pub const SHELL: &str = "sh";
-const MISSING: &str = "there is no such tool on this machine, and tidegate does not play it";
+const MISSING: &str = "there is no such tool on this machine, and tidegate does not emulate it";
 
 /// Lists the troubles of a run, in the order of their importance to the reader: calls, tools, the end.
 pub(super) fn list(
@@ -190,7 +190,7 @@ fn end(
             let unset = last_complaint.and_then(|complaint| unset_variable(complaint, place.as_ref()));
             let remedy = unset.map_or_else(
                 || match fatal.filter(|call| last_complaint.is_none() && lacks(call)) {
-                    Some(_) => "the script may be right: tidegate lacks what this command asks for; with \
+                    Some(_) => "the script may be right: tidegate lacks what this command needs; with \
                     `|| true` behind it the rest is tried without it"
                         .to_owned(),
                     None if last_complaint.is_none() && fatal.is_none() => "look at what follows that line, \

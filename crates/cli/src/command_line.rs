@@ -182,7 +182,13 @@ pub fn parse(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Re
     let mut parser = parser().color(color(&words));
     let matches =
         parser.try_get_matches_from_mut(&words).map_err(|error| with_remedy(error, &parser, &words))?;
-    let stdout_is_file = stdout_is_file(&matches).map_err(|error| error.format(&mut parser))?;
+    let stdout_is_file = stdout_is_file(&matches).map_err(|error| {
+        let command = matches.subcommand_name().and_then(|name| parser.find_subcommand_mut(name));
+        match command {
+            Some(command) => error.format(command),
+            None => error,
+        }
+    })?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut parser))?;
     Ok(Cli { stdout_is_file, ..cli })
 }
@@ -207,9 +213,9 @@ fn stdout_is_file(matches: &clap::ArgMatches) -> Result<bool, clap::Error> {
         (0, _) => Ok(false),
         (1, None) => Ok(!is_one),
         (1, Some(option)) => conflict(format!(
-            "--{option} and -o - both write to standard output; leave one of them out, or name a file\n"
+            "--{option} and -o - both write to standard output; leave one of them out, or name a file"
         )),
-        _ => conflict("two results cannot both be written to standard output; name a file\n".to_owned()),
+        _ => conflict("two results cannot both be written to standard output; name a file".to_owned()),
     }
 }
 

@@ -15,6 +15,9 @@ use tidegate_shims::Carried;
 
 /// Convert any supported policy format to tc commands
 #[derive(clap::Args)]
+#[command(override_usage = "\
+tidegate import [OPTIONS] <FILE>... [-- <ARGS>...]
+       tidegate import [OPTIONS] --live")]
 #[command(after_help = "\
 FILE is output of tc (text or -j; qdiscs, classes and filters in one file or several), a tc batch file, \
 iptables-save, nft rules, /etc/config/sqm, SQM's iface.conf, FireQOS, a short policy, or a script. `-` is \
@@ -31,7 +34,7 @@ pub struct Options {
     #[arg(required_unless_present = "live", conflicts_with = "live", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Arguments for a script
-    #[arg(last = true)]
+    #[arg(last = true, conflicts_with = "live")]
     pub args: Vec<String>,
     /// Read what this machine has now; needs no privilege
     #[arg(long)]

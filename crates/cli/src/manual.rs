@@ -48,10 +48,9 @@ fn attempt(options: &Options, mut parser: clap::Command, groups: &[(&str, &[&str
     }
     let mut command = &parser;
     for word in &options.command {
-        command =
-            command.find_subcommand(word).filter(|command| !command.is_hide_set()).with_context(|| {
-                format!("there is no command `{word}` in `{}`; `tidegate --help` lists all", name(command))
-            })?;
+        command = command.find_subcommand(word).filter(|command| has_page(command)).with_context(|| {
+            format!("there is no command `{word}` in `{}`; `tidegate --help` lists all", name(command))
+        })?;
     }
     crate::output::text(&page(command, groups)?);
     Ok(())
@@ -60,11 +59,15 @@ fn attempt(options: &Options, mut parser: clap::Command, groups: &[(&str, &[&str
 fn write_all(dir: &Path, command: &clap::Command, groups: &[(&str, &[&str])]) -> anyhow::Result<()> {
     let path = dir.join(format!("{}.1", name(command)));
     crate::output::file(&path, page(command, groups)?)?;
-    let pages = command.get_subcommands().filter(|command| !command.is_hide_set());
-    // clap's own `help` shows what the pages show.
-    pages
-        .filter(|command| command.get_name() != "help")
+    command
+        .get_subcommands()
+        .filter(|command| has_page(command))
         .try_for_each(|command| write_all(dir, command, groups))
+}
+
+/// clap's own `help` shows what the pages show.
+fn has_page(command: &clap::Command) -> bool {
+    !command.is_hide_set() && command.get_name() != "help"
 }
 
 /// `tidegate-policy-new`, as its page is called.

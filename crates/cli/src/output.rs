@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_sys::input_file;
-use tidegate_sys::output_file::OutputFile;
+use tidegate_sys::output_file::{self, OutputFile};
 
 /// A write that failed.
 enum Failure {
@@ -370,15 +370,20 @@ pub(crate) fn directory(path: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("the directory {} could not be made", path.display()))
 }
 
-/// Refuses files of results that would replace what the command has read so far, and directories. [`begin`]
-/// does the same: this is for commands that work long, or write several files, before they come to it.
+/// Refuses files of results that cannot be written, that would replace what the command has read so far, and
+/// one that is named twice. [`begin`] does the same: this is for commands that work long, or write several
+/// files, before they come to it.
 ///
 /// # Errors
-/// One of them would; the error names it.
+/// The first such file, and why.
 pub(crate) fn may_write<'p>(paths: impl IntoIterator<Item = &'p Path>) -> anyhow::Result<()> {
-    paths.into_iter().try_for_each(|path| {
-        if !is_stdout(path) && path.is_dir() {
-            anyhow::bail!("{}: it is a directory; name a file in it", cannot_write(path));
+    let mut named = BTreeSet::new();
+    paths.into_iter().filter(|path| !is_stdout(path)).try_for_each(|path| {
+        output_file::check(path).with_context(|| cannot_write(path))?;
+        // A device takes any number of results.
+        let whole = std::path::absolute(path).with_context(|| cannot_write(path))?;
+        if !named.insert(whole) && (path.is_file() || !path.exists()) {
+            anyhow::bail!("{}: it is named twice; name one file for each result", cannot_write(path));
         }
         refuse_replacing(path)
     })

@@ -135,7 +135,7 @@ exit 4
         "x.sh:4: tc: Unknown qdisc \"bad\", hence option \"x\" is unparsable
   4 | tc qdisc add dev eth0 root $KIND x
     |                            ^^^^^
-x.sh:5: sh: no-such-tool: there is no such tool on this machine, and tidegate does not play it
+x.sh:5: sh: no-such-tool: there is no such tool on this machine, and tidegate does not emulate it
   5 | no-such-tool --now
     | ^^^^^^^^^^^^
   remedy: install the package that has no-such-tool, or take the line out if the shaping does not need it
@@ -456,7 +456,7 @@ fn what_is_no_script_is_refused_with_its_name() {
         (&absent, "there is no such script"),
         (&place.0, "this is a directory"),
         (&program, "this is not text"),
-        (&strange, "asks for /opt/no/such/shell"),
+        (&strange, "needs /opt/no/such/shell"),
     ];
     for (path, reason) in cases {
         let error: CaptureError = run_script(path, &[], &options(), &mut model).unwrap_err();

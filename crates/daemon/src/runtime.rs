@@ -31,9 +31,13 @@ impl RuntimeDir {
     /// That of the calling thread's namespace; it may not be there yet.
     ///
     /// # Errors
-    /// There is no `/proc`.
+    /// There is no `/proc`, or `TIDEGATE_RUN` names a file.
     pub fn here() -> io::Result<RuntimeDir> {
         let root = std::env::var_os(ELSEWHERE).map_or_else(|| PathBuf::from(ROOT), PathBuf::from);
+        if root.exists() && !root.is_dir() {
+            let why = format!("{} is not a directory; {ELSEWHERE} names the one for sockets", root.display());
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, why));
+        }
         Ok(RuntimeDir::of(&root, &NetworkNamespace::current()?))
     }
 

@@ -26,7 +26,7 @@ impl fmt::Display for ListingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ListingsError::NoTool(_) => f.write_str(
-                "there is no tc on this machine to ask; install it (Debian: iproute2), or give files that \
+                "there is no tc on this machine; install it (Debian: iproute2), or give files that \
                 tc wrote elsewhere",
             ),
             ListingsError::Refused { args, reason } => write!(f, "tc {args}: {reason}"),

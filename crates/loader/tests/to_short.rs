@@ -446,7 +446,7 @@ fn what_leaves_is_not_taken_for_what_arrives() {
         (
             prio("eth1", "ip", "u32 match ip dport 80 0xffff"),
             "up = \"40000kbit\"\n",
-            "which redirects only what it asks for: a short policy shapes all that leaves by eth1",
+            "which redirects only what it matches: a short policy shapes all that leaves by eth1",
             "of IPv6",
         ),
         (
@@ -466,7 +466,7 @@ fn what_leaves_is_not_taken_for_what_arrives() {
         (
             format!("{}{}", clsact("eth1", "ingress"), clsact("eth2", "ingress")),
             "device = \"eth1\"\nshape = \"100%\"\ndown = \"40000kbit\"\n",
-            "what arrives at eth2 and is led to ifb0: a short policy that has eth1 as its device shapes \
+            "what arrives at eth2 and is redirected to ifb0: a short policy that has eth1 as its device shapes \
             what arrives there alone",
             "guess",
         ),
@@ -506,7 +506,7 @@ fn a_rule_whose_hosts_the_class_has_is_not_left_out() {
                  -A POSTROUTING -d 198.51.100.0/24 -j CLASSIFY --set-class 1:10\nCOMMIT\n";
     let (text, output) = of_batch("hosts", tree, rules);
     assert!(text.contains("hosts = [\"192.168.1.20\"]"), "{text}{output}");
-    let named = "to 1:10, which asks for hosts behind the provider: it is left out";
+    let named = "to 1:10, which matches hosts behind the provider: it is left out";
     assert!(output.contains(named) && output.matches("behind the provider").count() == 1, "{text}{output}");
 }
 
@@ -522,12 +522,12 @@ fn matched_bytes_are_described_in_words() {
         (
             "match ip protocol 6 0xff match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2 match u8 0x10 \
             0xff at 33",
-            "which asks for short acknowledgements (packets of TCP with the flag ACK, of less than 64 \
+            "which matches short acknowledgements (packets of TCP with the flag ACK, of less than 64 \
             bytes): it is left out",
         ),
         (
             "match ip protocol 6 0xff match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2",
-            "which asks for bytes that a short policy cannot ask for (`match u32 0x05000000 0x0f00ffc0 at \
+            "which matches bytes that a short policy cannot match (`match u32 0x05000000 0x0f00ffc0 at \
             0`): it is left out",
         ),
     ] {

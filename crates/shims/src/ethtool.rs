@@ -85,7 +85,7 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String]) -> Reply {
             shim.did("ethtool", words);
             Reply::ok()
         }
-        option => Reply::error(1, format!("ethtool: tidegate does not play {option}\n")),
+        option => Reply::error(1, format!("ethtool: tidegate does not emulate {option}\n")),
     }
 }
 

@@ -233,7 +233,7 @@ fn unsaid_of_filter(op: &FilterOp, errno: Errno) -> Option<String> {
         }
         (FilterParams::Flow(_), Errno::Range) => "rshift is from 0 to 31.",
         (FilterParams::Fw(_), Errno::Inval) if op.handle == 0 => {
-            "A fw filter that names a class or does something needs the mark it asks for as its handle: \
+            "A fw filter that names a class or does something needs the mark it matches as its handle: \
             handle 6 fw classid 1:10."
         }
         (FilterParams::Fw(_), Errno::Inval) => {
@@ -395,7 +395,7 @@ mod tests {
             ),
             (
                 "4 fw flowid 1:1",
-                "tc: A fw filter that names a class or does something needs the mark it asks for as its \
+                "tc: A fw filter that names a class or does something needs the mark it matches as its \
                 handle: handle 6 fw classid 1:10.",
             ),
             (

@@ -132,7 +132,7 @@ fn unknown(tool: &str) -> Reply {
     Reply::error(
         1,
         format!(
-            "{tool}: tidegate does not play this tool yet; what the command would have done is missing from \
+            "{tool}: tidegate does not emulate this tool yet; what the command would have done is missing from \
             the policy\n"
         ),
     )

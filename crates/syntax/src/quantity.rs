@@ -59,15 +59,16 @@ impl std::error::Error for BadQuantity {}
 pub fn rate(text: &str) -> Result<u64, BadQuantity> {
     let usual = "write 128kbit, 20mbit or 20Mbit/s (bits per second), or 2MB/s (bytes per second)";
     let wrong = || BadQuantity::new(format!("`{text}` is not a rate"), usual);
+    let too_large = || BadQuantity::new(format!("`{text}` is too large"), usual);
     let (digits, unit) = split(text);
     let number = decimal(digits).ok_or_else(wrong)?;
     let per_second = unit.strip_suffix("/s").or(unit.strip_suffix("/S"));
     if let Some(bytes) = per_second.and_then(bytes_unit) {
-        return amount(number * bytes * 8.0).ok_or_else(wrong);
+        return amount(number * bytes * 8.0).ok_or_else(too_large);
     }
     let plain = per_second.unwrap_or(unit).to_ascii_lowercase();
     if let Some(scale) = plain.strip_suffix("bit").and_then(prefix) {
-        return amount(number * scale.factor).ok_or_else(wrong);
+        return amount(number * scale.factor).ok_or_else(too_large);
     }
     let digits = number_text(number);
     if unit.is_empty() {
@@ -82,7 +83,7 @@ pub fn rate(text: &str) -> Result<u64, BadQuantity> {
     let is_of_tc = plain.ends_with("bps");
     let letters = plain.strip_suffix("bps").or(plain.strip_suffix('b')).unwrap_or(&plain);
     let scale = prefix(letters).filter(|_| !plain.is_empty()).ok_or_else(wrong)?;
-    amount(number * scale.factor * 8.0).ok_or_else(wrong)?;
+    amount(number * scale.factor * 8.0).ok_or_else(too_large)?;
     let (bits, more) = (scale.letter.to_ascii_lowercase(), number_text(number * 8.0));
     let by_tc = if is_of_tc { ", as tc reads it" } else { "" };
     Err(BadQuantity::new(
@@ -150,12 +151,9 @@ pub fn time(text: &str) -> Result<u64, BadQuantity> {
 /// # Errors
 /// It is none, or has two readings.
 pub fn size(text: &str) -> Result<u64, BadQuantity> {
-    let wrong = || {
-        BadQuantity::new(
-            format!("`{text}` is not a size"),
-            "write 1500B, 24kB, 4MB (thousands) or 64KiB (1024)",
-        )
-    };
+    let usual = "write 1500B, 24kB, 4MB (thousands) or 64KiB (1024)";
+    let wrong = || BadQuantity::new(format!("`{text}` is not a size"), usual);
+    let too_large = || BadQuantity::new(format!("`{text}` is too large"), usual);
     let (digits, unit) = split(text);
     let number = decimal(digits).ok_or_else(wrong)?;
     let bytes = match unit {
@@ -163,7 +161,7 @@ pub fn size(text: &str) -> Result<u64, BadQuantity> {
         unit => bytes_unit(unit),
     };
     if let Some(bytes) = bytes {
-        return amount(number * bytes).ok_or_else(wrong);
+        return amount(number * bytes).ok_or_else(too_large);
     }
     let lower = unit.to_ascii_lowercase();
     let digits = number_text(number);
@@ -179,7 +177,7 @@ pub fn size(text: &str) -> Result<u64, BadQuantity> {
         });
     }
     let scale = prefix(lower.strip_suffix('b').unwrap_or(&lower)).ok_or_else(wrong)?;
-    amount(number * scale.binary).ok_or_else(wrong)?;
+    amount(number * scale.binary).ok_or_else(too_large)?;
     let (thousands, binary) = (number_text(number * scale.factor), number_text(number * scale.binary));
     let letter = scale.letter;
     // With an `i` it is 1024 to everybody.

@@ -19,8 +19,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fcntl_getfl, fcntl_setfl, fstat,
-    fstatfs, fsync, openat, readlinkat, renameat, statat, unlinkat,
+    Access, AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, accessat, fchmod, fchown, fcntl_getfl,
+    fcntl_setfl, fstat, fstatfs, fsync, openat, readlinkat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -59,6 +59,23 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OutputFile::create(path)?;
     file.write_all(bytes)?;
     file.commit()
+}
+
+/// Refuses what [`OutputFile::create`] would refuse, so far as that shows without opening or making a file.
+///
+/// # Errors
+/// See [`write()`].
+pub fn check(path: &Path) -> io::Result<()> {
+    let place = PathTarget::find_file(path)?;
+    if place.in_proc {
+        return Ok(());
+    }
+    let (name, how) = if place.found.is_some() {
+        (place.name.as_os_str(), Access::WRITE_OK)
+    } else {
+        (OsStr::new("."), Access::WRITE_OK | Access::EXEC_OK)
+    };
+    Ok(accessat(&place.dir, name, how, AtFlags::EACCESS)?)
 }
 
 /// Removes the temporary files of processes that died while they wrote this file. Only for a file that no
@@ -132,13 +149,7 @@ impl OutputFile {
     }
 
     fn open(path: &Path, whole: bool) -> io::Result<OutputFile> {
-        if path.as_os_str().is_empty() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the name is empty; name a file"));
-        }
-        if path.as_os_str().as_bytes().ends_with(b"/") {
-            return Err(is_directory());
-        }
-        let place = PathTarget::find(path)?;
+        let place = PathTarget::find_file(path)?;
         match place.found {
             _ if place.in_proc => {
                 let how = OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
@@ -147,12 +158,6 @@ impl OutputFile {
             None if whole => place.beside(None),
             None => in_place(place.open(OFlags::CREATE | OFlags::EXCL)?),
             Some(found) => match FileType::from_raw_mode(found.st_mode) {
-                FileType::Directory => Err(is_directory()),
-                FileType::BlockDevice => Err(refused("it is a block device; name a file")),
-                FileType::Socket => Err(refused("it is a socket; name a file")),
-                _ if place.is_shared && found.st_uid != geteuid().as_raw() => {
-                    Err(refused("it belongs to another user, in a directory that others can write"))
-                }
                 FileType::RegularFile if whole => place.beside(Some(&found)),
                 FileType::RegularFile => in_place(place.open(OFlags::TRUNC)?),
                 FileType::Fifo => in_place(place.open_pipe()?),
@@ -205,6 +210,27 @@ struct PathTarget {
 }
 
 impl PathTarget {
+    /// Walks to a file that may be written, by its kind and owner.
+    fn find_file(path: &Path) -> io::Result<PathTarget> {
+        if path.as_os_str().is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the name is empty; name a file"));
+        }
+        if path.as_os_str().as_bytes().ends_with(b"/") {
+            return Err(is_directory());
+        }
+        let place = PathTarget::find(path)?;
+        let Some(found) = place.found.as_ref().filter(|_| !place.in_proc) else { return Ok(place) };
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::Directory => Err(is_directory()),
+            FileType::BlockDevice => Err(refused("it is a block device; name a file")),
+            FileType::Socket => Err(refused("it is a socket; name a file")),
+            _ if place.is_shared && found.st_uid != geteuid().as_raw() => {
+                Err(refused("it belongs to another user, in a directory that others can write"))
+            }
+            _ => Ok(place),
+        }
+    }
+
     /// Walks to it, following links that are safe to follow.
     fn find(path: &Path) -> io::Result<PathTarget> {
         let look = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -257,7 +257,7 @@ impl TrialPolicy {
                         name if is_lan(&name) || classes_lead_to_lan(&machine, &name) => {
                             let why = match is_lan(&name) {
                                 true => "by its name",
-                                false => "because its classes ask for private networks as destinations",
+                                false => "because its classes match private networks as destinations",
                             };
                             notes.push(format!(
                                 "{name} is taken for the device towards the LAN, {why}, so that downloads \
@@ -441,7 +441,7 @@ mod tests {
         };
         let down = policy(&["eth1"], &tree("dst 192.168.1.10"), None);
         assert_eq!((down.lan.as_str(), down.wan.as_str()), ("eth1", UNNAMED_WAN));
-        assert!(down.notes[0].contains("because its classes ask for private networks as destinations"));
+        assert!(down.notes[0].contains("because its classes match private networks as destinations"));
         for condition in ["src 192.168.1.10", "dst 198.51.100.7", "dport 22 0xffff"] {
             let up = policy(&["eth1"], &tree(condition), None);
             assert_eq!((up.wan.as_str(), up.notes.len()), ("eth1", 0), "{condition}");

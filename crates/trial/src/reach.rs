@@ -194,7 +194,7 @@ fn reason(
             "no packet fits what leads to it, or a filter or rule before takes those that do".to_owned()
         }
         _ if on_leaf && !leading.is_empty() => {
-            "what leads to it hangs on a class without classes below it, whose filters are never asked"
+            "what leads to it hangs on a class without classes below it, whose filters are never evaluated"
                 .to_owned()
         }
         Some(unmet) => unmet,
@@ -220,7 +220,7 @@ fn unmet_mark(policy: &TrialPolicy, dump: &FilterDump) -> Option<String> {
     let FilterEntry::Filter { handle, params: FilterParams::Fw(_), .. } = &dump.entry else { return None };
     let uses = policy.uses();
     let writers: Vec<_> = uses.writers(dump).collect();
-    let condition = format!("its filter asks for mark {handle}");
+    let condition = format!("its filter matches mark {handle}");
     if writers.is_empty() {
         Some(format!("{condition}, which no rule sets"))
     } else if uses.comes_unmarked(&dump.dev) {
@@ -652,17 +652,17 @@ tc class add dev eth0 parent 1: classid 1:30 htb rate 3mbit
         };
         let table = [
             (why(""), "no filter, mark or default leads to it"),
-            (why(fw), "its filter asks for mark 3, which no rule sets"),
+            (why(fw), "its filter matches mark 3, which no rule sets"),
             (
                 why(&format!("{fw}ip6tables -t mangle -A FORWARD -j MARK --set-mark 3")),
-                "its filter asks for mark 3 on packets of protocol ip, and the rules that set it see IPv6 only",
+                "its filter matches mark 3 on packets of protocol ip, and the rules that set it see IPv6 only",
             ),
             (
                 why(&format!(
                     "{fw}iptables -t mangle -A FORWARD -p tcp -j MARK --set-mark 3\niptables -t mangle -A \
                     FORWARD -j MARK --set-mark 4"
                 )),
-                "its filter asks for mark 3, which no packet has any more when it comes to a queue",
+                "its filter matches mark 3, which no packet has any more when it comes to a queue",
             ),
             (
                 why("tc filter add dev eth0 parent 1: protocol all prio 1 matchall flowid 1:10\n\
@@ -673,7 +673,7 @@ tc class add dev eth0 parent 1: classid 1:30 htb rate 3mbit
             (
                 why("tc filter add dev eth0 parent 1:10 protocol ip prio 2 u32 match ip dport 22 0xffff \
                     flowid 1:20"),
-                "what leads to it hangs on a class without classes below it, whose filters are never asked",
+                "what leads to it hangs on a class without classes below it, whose filters are never evaluated",
             ),
         ];
         for (text, wanted) in table {
@@ -699,7 +699,7 @@ iptables -t mangle -A POSTROUTING -j MARK --set-mark 4
         assert_eq!(title, None);
         assert_eq!(
             why,
-            "its filter asks for mark 3, which netfilter's rules set only after the ingress filters have \
+            "its filter matches mark 3, which netfilter's rules set only after the ingress filters have \
             redirected the packets to ifb0: none of them has the mark there"
         );
         let named = rest.replace(

@@ -20,10 +20,10 @@ const ANSWERS: [Column; 10] = [
     ("mdev", "mdev"),
     ("jitter", "jitter"),
     ("lost", "loss"),
-    ("95 % interval", SURE),
+    ("lost in all repeats (95 % interval)", SURE),
     ("sent", "sent"),
 ];
-/// Between what shares the losses of all repeats together lie with 95 % confidence.
+/// The share of losses of all repeats together, and between what shares it lies with 95 % confidence.
 const SURE: &str = "loss-interval";
 const DIRECTIONS: [Column; 4] = [
     ("lost there", "there-loss"),
@@ -152,8 +152,9 @@ const NOTHING: &str = "–";
 
 fn cell(case: &ExperimentCase<'_>, id: &str, statistic: &str) -> String {
     if statistic == SURE {
-        let (low, high) = Pings::new(all_answers(case, id)).loss_interval();
-        return format!("{} – {}", percent(low), percent(high));
+        let pings = Pings::new(all_answers(case, id));
+        let (low, high) = pings.loss_interval();
+        return format!("{} ({} – {})", percent(pings.loss()), percent(low), percent(high));
     }
     let name = format!("{id}.{statistic}");
     match case.figure(&name) {

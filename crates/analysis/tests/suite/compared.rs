@@ -37,6 +37,26 @@ fn changes(sides: &[Side]) -> Vec<String> {
 }
 
 #[test]
+fn the_policies_of_one_result_are_compared_with_each_other() {
+    let experiment = repeated();
+    let sides = Side::policies(&experiment);
+    let names: Vec<&str> = sides.iter().map(|side| side.label.as_str()).collect();
+    let expected: Vec<&str> = experiment.policies.iter().map(|policy| policy.name.as_str()).collect();
+    assert_eq!(names, expected);
+    let comparing = Comparing::new(&sides);
+    assert!(comparing.is_of_policies() && !comparing.rows.is_empty());
+    assert_eq!(comparing.apart, Vec::<String>::new(), "that their commands differ is what is compared");
+    for row in &comparing.rows {
+        for (n, policy) in expected.iter().enumerate() {
+            let values = experiment.case(policy, &row.load).and_then(|case| case.values(&row.figure).ok());
+            let count = values.map_or(0, |(values, _)| values.len());
+            assert_eq!(row.found[n].map_or(0, |found| found.count), count, "{}: {policy}", row.figure);
+        }
+    }
+    assert!(!Comparing::new(&[Side { label: "a".into(), experiment }]).is_of_policies());
+}
+
+#[test]
 fn the_same_result_differs_in_nothing() {
     let sides = sides(|_| {});
     let found = changes(&sides);

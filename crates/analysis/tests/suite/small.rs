@@ -397,9 +397,9 @@ fn every_figure_as_a_table() {
     let expected = [
         "Replies during the measurement: load | policy | probe | mean | median | 95 % | 99 % | longest | \
         mdev | \
-        jitter | lost | 95 % interval | sent",
+        jitter | lost | lost in all repeats (95 % interval) | sent",
         "1 upload | HTB | ping to b, round trip | 56.7 ms | 60.0 ms | 100 ms | 100 ms | 100 ms | 29.8 ms | \
-        4.49 ms | 10.0 % | 1.8 % – 40.4 % | 10",
+        4.49 ms | 10.0 % | 10.0 % (1.8 % – 40.4 %) | 10",
         "Transfers during the measurement: load | policy | transfers | payload per second | share of all | \
         duration | retransmitted | lost | fairness",
         "1 upload | HTB | Upload | 1.50 Mbit/s | 88.2 % | – | 3 | 2 | 1",

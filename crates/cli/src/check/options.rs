@@ -27,7 +27,7 @@ pub struct Options {
     #[arg(required_unless_present = "rules", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Arguments for a script
-    #[arg(last = true)]
+    #[arg(last = true, conflicts_with = "rules")]
     pub args: Vec<String>,
     /// Show only findings about this device
     #[arg(long, value_parser = crate::values::device, value_name = "DEV")]

@@ -1,4 +1,5 @@
-//! `tidegate compare RESULT.json RESULT.json…`: the same cases of several results beside each other.
+//! `tidegate compare RESULT.json…`: the same cases of several results beside each other, or the policies of
+//! one.
 //!
 //! ```text
 //! files ─▶ analysis::experiment::from_json ─▶ Comparing (rows, and what is not alike) ─▶ text | JSON | page
@@ -32,14 +33,20 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 fn attempt(options: &Options) -> anyhow::Result<()> {
+    crate::output::may_write(outputs::paths(&options.output).chain(options.html.as_deref()))?;
     let labels = labels(&options.results);
     let sides = options.results.iter().zip(labels).map(|(path, label)| side(path, label));
-    let sides: Vec<Side> = sides.collect::<anyhow::Result<_>>()?;
+    let mut sides: Vec<Side> = sides.collect::<anyhow::Result<_>>()?;
+    if let [only] = sides.as_slice() {
+        sides = policies(only)?;
+    }
+    if let Some(base) = &options.base {
+        put_first(&mut sides, base)?;
+    }
     let comparing = Comparing::new(&sides);
     if comparing.rows.is_empty() {
         bail!("these results have no figure in common. {}", comparing.apart.join(" "));
     }
-    crate::output::may_write(outputs::paths(&options.output).chain(options.html.as_deref()))?;
     let json = || comparison_json(&comparing);
     crate::output::report(&if options.json { json() } else { comparison_text(&comparing) });
     for ReportFile { path, form } in &options.output {
@@ -58,6 +65,27 @@ fn side(path: &Path, label: String) -> anyhow::Result<Side> {
         from_json(std::str::from_utf8(&bytes).with_context(named)?).with_context(named)?
     };
     Ok(Side { label, experiment })
+}
+
+/// The policies of the only result.
+fn policies(result: &Side) -> anyhow::Result<Vec<Side>> {
+    let sides = Side::policies(&result.experiment);
+    if sides.len() < 2 {
+        let label = &result.label;
+        bail!("{label} has one policy only, so there is nothing to compare: name a second result, too");
+    }
+    Ok(sides)
+}
+
+/// Puts the side called `base` before the others.
+fn put_first(sides: &mut Vec<Side>, base: &str) -> anyhow::Result<()> {
+    let Some(at) = sides.iter().position(|side| side.label == base) else {
+        let known: Vec<&str> = sides.iter().map(|side| side.label.as_str()).collect();
+        bail!("--base: nothing here is called `{base}`; there are {}", known.join(", "));
+    };
+    let first = sides.remove(at);
+    sides.insert(0, first);
+    Ok(())
 }
 
 /// The names of results: their files' names, as much of the path as distinguishes them, and a number where

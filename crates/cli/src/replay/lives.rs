@@ -47,8 +47,9 @@ pub(super) fn picture(lives: &RecordedPackets, title: &str, link: &RecordedLink)
     for (flow, name) in lives.flows.iter().enumerate() {
         let FlowAccount { arrived, left, dropped, longest, .. } = lives.account(flow);
         let longest = longest as f64 / 1e6;
-        let text =
-            format!(" {name}: {arrived} arrived, {left} left, {dropped} lost, longest wait {longest:.1} ms.");
+        let text = format!(
+            " {name}: {arrived} arrived, {left} left, {dropped} dropped, longest wait {longest:.1} ms."
+        );
         description.push_str(&text);
     }
     chart::packets(title, &description, &lives.flows, &drawn)

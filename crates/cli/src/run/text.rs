@@ -108,7 +108,8 @@ pub(super) fn summary(run: &mut Run<'_>) -> String {
     out
 }
 
-fn count(number: usize, what: &str) -> String {
+/// `1 case`, `2 cases`.
+pub(crate) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 

@@ -1,5 +1,6 @@
 //! An experiment on a terminal.
 
+use crate::run::text::count;
 use std::fmt::Write as _;
 use tidegate_analysis::experiment::{ComparisonText, comparison_text, in_words};
 use tidegate_measure::experiment::{Comparison, Experiment, ExperimentCase, RunRecord};
@@ -20,6 +21,10 @@ pub(super) fn experiment(of: &Experiment) -> String {
         }
         let title = if load.title.is_empty() { &load.name } else { &load.title };
         let _ = writeln!(text, "{title}\n\n{}", table(&cases));
+    }
+    let repeats = of.cases().iter().map(|case| case.runs.len()).max().unwrap_or(0);
+    if repeats > 1 {
+        let _ = writeln!(text, "Each figure is the median of {repeats} repeats.\n");
     }
     text.push_str(&expectations(&of.comparisons));
     text.push_str(&events(&of.runs));
@@ -139,7 +144,9 @@ pub(super) fn listing(scenario: &Scenario) -> String {
         let _ = writeln!(text, "  {:<20} {} ({})", load.name, load.title, ids.join(", "));
     }
     let runs = scenario.cases.len() * scenario.repeats as usize;
-    let (expect, end) = (scenario.expect.len(), scenario.end().as_secs_f64());
-    let _ = writeln!(text, "{} cases, {runs} runs of {end} s, {expect} expectations", scenario.cases.len());
+    let end = scenario.end().as_secs_f64();
+    let expect = count(scenario.expect.len(), "expectation");
+    let (cases, runs) = (count(scenario.cases.len(), "case"), count(runs, "run"));
+    let _ = writeln!(text, "{cases}, {runs} of {end} s, {expect}");
     text
 }

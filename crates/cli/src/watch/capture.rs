@@ -108,7 +108,7 @@ impl Sink {
         };
         let mut writer = Writer::new(&format!("tidegate {}", env!("CARGO_PKG_VERSION")));
         let class = options.class.as_deref().map(|class| format!(" class {class}")).unwrap_or_default();
-        let description = "packets when they left or were lost";
+        let description = "packets when they left or were dropped";
         writer.interface(Interface {
             name: &format!("{}{class}", options.device),
             description,

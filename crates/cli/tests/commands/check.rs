@@ -278,10 +278,10 @@ fn redirects_say_which_packets() {
             .collect()
     };
     let to = "action mirred egress redirect dev ifb7";
-    let all = "what arrives at eth0 is led to ifb7, which is down: every packet that arrives is dropped \
+    let all = "what arrives at eth0 is redirected to ifb7, which is down: every packet that arrives is dropped \
     there: the link is dead\n";
     assert_eq!(of(&format!("tc filter add dev eth0 ingress protocol all matchall {to}")), all);
-    let some = "what this filter takes of what arrives at eth0 is led to ifb7, which is down: every packet \
+    let some = "what this filter takes of what arrives at eth0 is redirected to ifb7, which is down: every packet \
     that this filter takes is dropped there\n";
     for partly in ["protocol ip matchall", "protocol all u32 match ip dport 80 0xffff"] {
         assert_eq!(of(&format!("tc filter add dev eth0 ingress {partly} {to}")), some);
@@ -289,8 +289,9 @@ fn redirects_say_which_packets() {
     let leaving =
         of(&format!("ip link set ifb7 up\ntc filter add dev eth0 egress protocol all matchall {to}"));
     assert!(
-        leaving
-            .starts_with("what this filter takes of what leaves by eth0 is led to ifb7, which has no policy"),
+        leaving.starts_with(
+            "what this filter takes of what leaves by eth0 is redirected to ifb7, which has no policy"
+        ),
         "{leaving}"
     );
     // Only an ifb gives its packets back: any other device sends them.

@@ -68,6 +68,40 @@ fn results_beside_each_other() {
     assert!(page.contains("results compared") && page.contains(expected[0]), "the page says it, too");
 }
 
+/// One result: its policies beside each other, against the first or the one that is named.
+#[test]
+fn the_policies_of_a_result() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("compare-policies");
+    result(&place, "a.json", &["--repeats", "4", "--policy", "none,bucket,fair"]);
+    result(&place, "one.json", &["--policy", "none"]);
+    let heads = |words: &[&str]| {
+        let output = run(&place, words);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let printed = text(&output.stdout);
+        let head = printed.lines().find(|line| line.starts_with("figure ")).unwrap_or_default();
+        head.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(heads(&["compare", "a.json"]), ["figure", "none", "bucket", "change", "fair", "change"]);
+    assert_eq!(
+        heads(&["compare", "a.json", "--base", "fair", "-o", "p.html"]),
+        ["figure", "fair", "none", "change", "bucket", "change"]
+    );
+    let page = std::fs::read_to_string(place.0.join("p.html")).expect("the page");
+    assert!(page.contains("policies compared"), "the page has the policies, too");
+    for (words, error) in [
+        (&["compare", "one.json"][..], "one has one policy only"),
+        (&["compare", "a.json", "--base", "x"], "nothing here is called `x`; there are none, bucket, fair"),
+        (&["compare", "a.json", "-o", "no/p.html"], "there is no directory no"),
+    ] {
+        let output = run(&place, words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(text(&output.stderr).contains(error), "{}", text(&output.stderr));
+    }
+}
+
 #[test]
 fn what_is_no_result() {
     if skip() {
@@ -90,7 +124,7 @@ fn what_is_no_result() {
             &["a.json", "b.json"],
             "these results have no figure in common. The policy none is in a only. The policy fair is in b only.",
         ),
-        (&["a.json"], "2 values required"),
+        (&["a.json"], "a has one policy only"),
     ];
     for (files, expected) in cases {
         let output = run(&place, &[&["compare"], files].concat());

@@ -270,7 +270,7 @@ fn what_does_not_fit_is_said() {
         "{output}"
     );
     let long = "the rule `-o eth0 -p tcp -m tcp --dport 22 -m length --length 0:500 -j MARK --set-xmark \
-    0x2/0xffffffff` to 1:20, which asks for the length: it is left out";
+    0x2/0xffffffff` to 1:20, which matches the length: it is left out";
     assert!(output.contains(long), "{output}");
 }
 
@@ -316,7 +316,7 @@ fn leaves_of_nested_classes_become_classes() {
         level of classes: they keep their rates and ceilings and borrow from the link, and nothing holds \
         them to 6 Mbit/s together",
         "class 1:20 of eth0, from which 1:21 and 1:22 borrow: it is left out",
-        "the u32 filter of preference 1 at 1:20 of eth0 to 1:21, which is asked only of what other filters \
+        "the u32 filter of preference 1 at 1:20 of eth0 to 1:21, which sees only what other filters \
         lead to 1:20: it is left out",
         "the u32 filter of preference 1 at 1: of eth0 to 1:20: it is left out",
         "the policer at 1 Mbit/s of the u32 filter of preference 1 at 1: of eth0 to 1:21: it is left out",
@@ -540,7 +540,7 @@ tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 443 0xffff flowi
     let flower =
         "tc filter add dev eth0 parent 1: protocol ip prio 7 flower ip_proto tcp dst_port 80 classid 1:30\n";
     assert!(from("flower.sh", script("900kbit", flower)).2.contains(
-        "the flower filter of preference 7 at 1: of eth0 to 1:30, which asks what a short policy has no \
+        "the flower filter of preference 7 at 1: of eth0 to 1:30, which matches what a short policy has no \
             words for: it is left out"
     ));
 
@@ -663,7 +663,7 @@ fn what_a_short_policy_cannot_say_is_named() {
         (
             format!("{tree}{}", filter("match ip dst 192.0.2.0/24")),
             vec![],
-            vec!["which asks for hosts behind the provider: it is left out"],
+            vec!["which matches hosts behind the provider: it is left out"],
             vec![],
         ),
         (

@@ -371,7 +371,7 @@ const ANSWERS: &[(&str, u8, &str)] = &[
     (
         "ipset list",
         1,
-        "ipset: tidegate does not play this tool yet; what the command would have done is missing from the \
+        "ipset: tidegate does not emulate this tool yet; what the command would have done is missing from the \
         policy",
     ),
     ("nft add table inet q && nft list ruleset", 0, "table inet q {\n}"),
@@ -508,21 +508,21 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
             "toolless",
             b"frobnicate --all\n",
             127,
-            "frobnicate: there is no such tool on this machine, and tidegate does not play it",
+            "frobnicate: there is no such tool on this machine, and tidegate does not emulate it",
         ),
-        ("unplayed", b"ipset create x || exit 7\n", 7, "ipset: tidegate does not play this tool yet"),
+        ("unplayed", b"ipset create x || exit 7\n", 7, "ipset: tidegate does not emulate this tool yet"),
         (
             "lacking",
             b"iptables -t mangle -A FORWARD -m hashlimit --hashlimit-above 9/sec --hashlimit-name x -j \
             ACCEPT\n",
             2,
-            "the script may be right: tidegate lacks what this command asks for",
+            "the script may be right: tidegate lacks what this command needs",
         ),
         ("outside", b"set -e\necho x > /etc/tidegate-was-here\nrm -rf /var/log\n", 0, "code 0"),
         ("selfish", b"#!/bin/sh\necho '# more' >> \"$0\"\nsed -i s/pfifo/bfifo/ \"$0\"\n", 0, "code 0"),
         ("windows", b"#!/bin/sh\r\ntc qdisc show\r\n", 126, "windows:1: the lines end in CR LF"),
         ("empty", b"", 0, "0 calls"),
-        ("lost", b"#!/opt/no/such/shell\n", 126, "lost:1: the script asks for /opt/no/such/shell"),
+        ("lost", b"#!/opt/no/such/shell\n", 126, "lost:1: the script needs /opt/no/such/shell"),
         ("program", b"\x7fELF\0\0\0", 126, "program: this is not text"),
         ("killed", b"kill -9 $$\n", 137, "ended by signal 9"),
         ("unclosed", b"if true; then\n  tc qdisc show\n", 2, "unclosed:2: sh: the script ended with code 2"),

@@ -184,7 +184,7 @@ fn classes_out_of_reach_are_named() {
     let unreached: Vec<_> =
         trial.tree.iter().filter_map(|n| Some((n.id.as_str(), n.unreachable.as_deref()?))).collect();
     let expected = [
-        ("1:20", "its filter asks for mark 2, which no rule sets"),
+        ("1:20", "its filter matches mark 2, which no rule sets"),
         ("1:30", "no filter, mark or default leads to it"),
     ];
     assert_eq!(unreached, expected);
@@ -219,10 +219,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp {last}-j MARK --set-mark 3
         vec![of("1:20"), of("1:30")]
     };
     let gone = sentences_of("gone.sh", "");
-    assert_eq!(
-        gone[0].1,
-        "its filter asks for mark 2, which no packet has any more when it comes to a queue"
-    );
+    assert_eq!(gone[0].1, "its filter matches mark 2, which no packet has any more when it comes to a queue");
     assert!(!gone[0].0.contains("22"), "{gone:?}");
     let kept = sentences_of("kept.sh", "! --dport 22 ");
     assert_eq!(kept[0].1, "");

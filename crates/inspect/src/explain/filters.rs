@@ -183,7 +183,7 @@ fn in_chain(
         if decision != Decision::Nothing {
             let behind = dumps[at..].iter().filter(|other| is_filter(other)).count();
             if behind + unasked > 0 && decision != Decision::Open {
-                lines.push(note(format!("{} behind it: not asked", count(behind + unasked, "filter"))));
+                lines.push(note(format!("{} behind it: not evaluated", count(behind + unasked, "filter"))));
             }
             return decision;
         }
@@ -260,7 +260,7 @@ pub(super) fn matches_protocol(dump: &FilterDump, here: Here<'_>) -> bool {
 }
 
 pub(super) fn other_protocol(dump: &FilterDump, here: Here<'_>) -> String {
-    format!("it asks for {}, the packet is {}", ethertype_name(dump.protocol), ethertype_name(here.ethertype))
+    format!("it matches {}, the packet is {}", ethertype_name(dump.protocol), ethertype_name(here.ethertype))
 }
 
 /// One filter.
@@ -290,7 +290,10 @@ fn one(
             Some(hits) if hits.lookups > 0 => {
                 (hits.matched > 0, super::conditions::condition_sentences(params, hits, here.head))
             }
-            _ => (false, vec!["it was not asked: a filter of the same preference decided before it".into()]),
+            _ => (
+                false,
+                vec!["it was not evaluated: a filter of the same preference decided before it".into()],
+            ),
         },
     };
     if !met {
@@ -423,11 +426,11 @@ fn decided(control: Control) -> (String, Effect) {
             ("it is taken away".to_owned(), Effect::Goes)
         }
         Control::Continue | Control::Number(_) => {
-            ("the next filter is asked (continue)".to_owned(), Effect::Next)
+            ("the next filter is evaluated (continue)".to_owned(), Effect::Next)
         }
-        Control::Reclassify => ("all filters are asked again (reclassify)".to_owned(), Effect::Open),
+        Control::Reclassify => ("all filters are evaluated again (reclassify)".to_owned(), Effect::Open),
         Control::Goto(chain) => {
-            (format!("the filters of chain {chain} are asked (goto)"), Effect::Chain(chain))
+            (format!("the filters of chain {chain} are evaluated (goto)"), Effect::Chain(chain))
         }
         Control::Pass | Control::Pipe | Control::Jump(_) => ("it passes".to_owned(), Effect::Stays),
     }
@@ -573,7 +576,7 @@ fn within(
     let named =
         priority.qdisc() == qdisc.handle && names_leaf(reading, here.dev, qdisc, priority) && !given_here;
     let decision = if named {
-        lines.push(note(format!("its priority {priority} names the class: no filter is asked")));
+        lines.push(note(format!("its priority {priority} names the class: no filter is evaluated")));
         Decision::Class(priority)
     } else {
         lists(reading, qdisc, here, counted, &mut lines)
@@ -633,7 +636,7 @@ fn lists(
             Decision::Class(class)
                 if class.qdisc() == qdisc.handle && has_inner(reading, here.dev, class) =>
             {
-                lines.push(note(format!("{class} has classes below it: its own filters are asked next")));
+                lines.push(note(format!("{class} has classes below it: its own filters are evaluated next")));
                 parent = class;
             }
             _ => return decision,

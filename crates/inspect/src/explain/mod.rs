@@ -41,7 +41,7 @@ impl StepOutcome {
         match self {
             StepOutcome::Met => "met",
             StepOutcome::Passed => "passed",
-            StepOutcome::Note => "told",
+            StepOutcome::Note => "note",
         }
     }
 }
@@ -302,7 +302,7 @@ impl<'r> Explainer<'r> {
         if let Some(device) = lost {
             let because = format!("{device} is down: what is led there is dropped");
             let end = End {
-                text: format!("lost at {device}: it is down"),
+                text: format!("dropped at {device}: it is down"),
                 device,
                 lost: Some(because),
                 ..End::default()
@@ -353,7 +353,8 @@ impl<'r> Explainer<'r> {
         let names: BTreeSet<&str> = there.map(|dump| dump.dev.as_str()).collect();
         let first = names.first()?;
         let names = names.iter().copied().collect::<Vec<_>>().join(", ");
-        let what = format!("the filters on what arrives by {names} are not asked: `in {first}` asks them");
+        let what =
+            format!("the filters on what arrives by {names} are not evaluated: `in {first}` evaluates them");
         let title = "arrives by a device that was not named".to_owned();
         Some(Scene { title, lines: vec![filters::note(what)] })
     }
@@ -420,7 +421,7 @@ impl<'r> Explainer<'r> {
             let device = self.name(loss.device);
             let lost = self.loss_text(loss);
             return End {
-                text: format!("lost at {device}: {lost}"),
+                text: format!("dropped at {device}: {lost}"),
                 device,
                 lost: Some(lost),
                 ..End::default()
@@ -450,7 +451,7 @@ impl<'r> Explainer<'r> {
             let device = moment.name.clone();
             let lost = "it came back to an ifb, which sends only what was redirected to it".to_owned();
             return End {
-                text: format!("lost at {device}: {lost}"),
+                text: format!("dropped at {device}: {lost}"),
                 device,
                 lost: Some(lost),
                 ..End::default()

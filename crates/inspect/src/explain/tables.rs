@@ -95,11 +95,11 @@ pub(super) fn preference(
     match went {
         Went::Decided(decision) => return (decision, unasked),
         Went::On if unasked > 0 => {
-            walk.lines.push(note(format!("{} in other buckets: not asked", filters(unasked))))
+            walk.lines.push(note(format!("{} in other buckets: not evaluated", filters(unasked))))
         }
         Went::Ended if unasked > 0 => {
             walk.lines.push(note(format!(
-                "{} of this preference: not asked, as the search ended",
+                "{} of this preference: not evaluated, as the search ended",
                 filters(unasked)
             )));
         }
@@ -325,7 +325,7 @@ fn compared(
         // that this one tests.
         debug_assert!(rewrites || matches == seen, "the engine read {key:?} of {dump:?} otherwise");
         if matches != seen {
-            why.push("it asked for what the packet had before an action here rewrote it".to_owned());
+            why.push("it matches what the packet had before an action here rewrote it".to_owned());
             if matches {
                 continue;
             }

@@ -113,7 +113,7 @@ fn past(reading: &Reading, dev: &str, arrives: bool, filters: &[&FilterDump]) ->
         level: Level::Note,
         place: at_protocol(step),
         what: format!("{name} over IPv6 that {does} is not {how}, as it is over IPv4"),
-        because: "the filters there ask for IPv4 only".into(),
+        because: "the filters there match IPv4 only".into(),
         witness: Some(Witness::Packet { packet: packet.to_string(), went }),
         fix: Some(Fix { what: remedy(filter).into(), edits: Vec::new() }),
     })
@@ -148,7 +148,7 @@ fn delays(filter: &FilterDump) -> Option<String> {
     let FilterEntry::Filter { actions, .. } = &filter.entry else { return None };
     actions.iter().find_map(|dump| match &dump.action.act {
         Act::Police(_) => Some("policed".to_owned()),
-        act => act.redirects_to().map(|to| format!("led to {to}")),
+        act => act.redirects_to().map(|to| format!("redirected to {to}")),
     })
 }
 

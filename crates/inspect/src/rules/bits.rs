@@ -120,16 +120,14 @@ fn added(
         rule: Rule::Marks,
         level: Level::Warning,
         place: at_word(step, "handle"),
-        what: format!(
-            "the filter asks for the whole mark {handle:#x}, of which {line} writes only some bits"
-        ),
+        what: format!("the filter matches the whole mark {handle:#x}, of which {line} writes only some bits"),
         because: format!(
             "it leaves the other bits as they are: packets that have any come here with another mark \
-            ({mark:#x}), which no filter beside this one asks for"
+            ({mark:#x}), which no other filter matches"
         ),
         witness: witness(&candidate, &format!("{went}, with mark {mark:#x}")),
         fix: Some(Fix {
-            what: format!("ask for those bits alone: handle {handle:#x}/{mask:#x} fw"),
+            what: format!("match those bits alone: handle {handle:#x}/{mask:#x} fw"),
             edits: Vec::new(),
         }),
     }))

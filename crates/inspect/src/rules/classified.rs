@@ -64,7 +64,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reached = if count <= MOST_RULES { Reached::of(reading) } else { None };
     let whole = reached.is_some();
     let Some(reached) = reached.or_else(|| Reached::nothing(reading)) else {
-        return vec![not_decided(format!("the sets of packets that {condition} ask for are too intricate"))];
+        return vec![not_decided(format!("the sets of packets that {condition} match are too intricate"))];
     };
     let plain = !uses_conntrack(reading);
     let whole_policy = &*reading;

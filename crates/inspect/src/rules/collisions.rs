@@ -1,7 +1,7 @@
 //! R18: hosts or flows that share a class by chance.
 
 use super::context::RuleContext;
-use crate::finding::{Finding, Level, Rule, Witness};
+use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::sets::bdd::TooLarge;
 use tidegate_policy::dump::{FilterEntry, QdiscDump};
 use tidegate_policy::{ClassLayout, FilterParams, FlowKeySet, FlowMode, FlowParams, QdiscParams};
@@ -86,7 +86,13 @@ fn collisions(context: &RuleContext<'_>, at: usize, flow: &FlowParams) -> Findin
             flow.divisor,
             percent(even)
         ))),
-        fix: None,
+        fix: Some(Fix {
+            what: match who {
+                "hosts" => "more buckets (divisor) share less, a filter for each host shares nothing".into(),
+                _ => "more buckets (divisor) share less".into(),
+            },
+            edits: Vec::new(),
+        }),
     }
 }
 

@@ -346,9 +346,9 @@ impl ForV4 {
 
     fn because(&self) -> &'static str {
         match (self.filters, self.rules) {
-            (true, true) => "filters and rules ask for IPv4 only",
-            (true, false) => "the filters ask for IPv4 only",
-            (false, true) => "the rules ask for IPv4 only",
+            (true, true) => "filters and rules match IPv4 only",
+            (true, false) => "the filters match IPv4 only",
+            (false, true) => "the rules match IPv4 only",
             (false, false) => "no filter and no rule leads any of it elsewhere",
         }
     }

@@ -279,7 +279,7 @@ fn redirects(reading: &Reading) -> Vec<Finding> {
                     Rule::Redirect,
                     Level::Error,
                     place,
-                    format!("{what} is led to {to}, which is down"),
+                    format!("{what} is redirected to {to}, which is down"),
                     because.into(),
                     format!("{to} was made and not set up"),
                 );
@@ -290,7 +290,7 @@ fn redirects(reading: &Reading) -> Vec<Finding> {
                     Rule::Redirect,
                     Level::Warning,
                     place,
-                    format!("{what} is led to {to}, which has no policy"),
+                    format!("{what} is redirected to {to}, which has no policy"),
                     match reading.was_there(to) {
                         // No command made it, so it is unknown whether it is up.
                         true => format!(

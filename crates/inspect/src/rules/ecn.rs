@@ -59,7 +59,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
                 .and_then(|word| word.place.clone())
                 .or_else(|| step.place.clone()),
             what: format!(
-                "{byte} under the mask {mask:#04x} is asked for with ECN's two bits: only packets \
+                "{byte} under the mask {mask:#04x} is matched together with ECN's two bits: only packets \
             without ECN fit"
             ),
             because: format!(

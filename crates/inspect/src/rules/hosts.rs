@@ -74,7 +74,7 @@ fn one_host(reading: &Reading, qdisc: &QdiscDump, cake: &CakeParams, step: &Step
         went: format!("the network from {address}, and so does the same from {}", two.source),
     });
     found.fix =
-        Some(Fix { what: "have cake ask for the hosts' own addresses: nat".into(), edits: Vec::new() });
+        Some(Fix { what: "have cake look up the hosts' own addresses: nat".into(), edits: Vec::new() });
     Some(found)
 }
 

@@ -124,7 +124,7 @@ fn to_inner(
     let because = match kind {
         Kind::Htb => {
             format!(
-                "packets wait in classes without classes below them: htb asks the filters on {class}, of \
+                "packets wait in classes without classes below them: htb evaluates the filters on {class}, of \
                 which there are none, and goes on to its default"
             )
         }

@@ -302,7 +302,7 @@ fn finding(
         format!("lead them to a class that is served {better} {}", first.plain)
     } else {
         // Which of the DSCPs under its mask is meant only its author knows.
-        format!("ask for all six bits of the DSCP that is meant: the mask {DSCP:#x}")
+        format!("match all six bits of the DSCP that is meant: the mask {DSCP:#x}")
     };
     let root =
         context.reading.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.parent == Handle::ROOT)?;

@@ -75,7 +75,7 @@ fn on_leaf(
         level: Level::Warning,
         place: super::making::at_word(step, "parent"),
         what: format!(
-            "class {}{} is a leaf: {} on it {} never asked",
+            "class {}{} is a leaf: {} on it {} never evaluated",
             place.1,
             context.on(&place.0),
             count(filters.len(), "filter", "filters"),
@@ -141,10 +141,9 @@ fn on_unreached(
             if filters.len() == 1 { "s" } else { "" }
         ),
         because: match inner {
-            true => format!(
-                "a packet is asked the filters of {root} first, and none of them leads to {}",
-                place.1
-            ),
+            true => {
+                format!("the filters of {root} are evaluated first, and none of them leads to {}", place.1)
+            }
             false => "nothing leads to the class that it hangs on".to_owned(),
         },
         witness: shown.and_then(|(candidate, went)| witness(&candidate, &went)),

@@ -19,6 +19,7 @@ use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Connstate, NetfilterTarget};
 use tidegate_policy::{FilterOp, FilterParams};
+use tidegate_syntax::tc::protocol;
 
 /// The flow key that reads the mark, by its number.
 const MARK_KEY: u32 = 7;
@@ -113,17 +114,32 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             what: format!("no packet carries mark {handle}: the filter never matches"),
             because,
             witness: Some(Witness::Number(match here.is_empty() {
-                true if early => format!("what is led to {} carries mark 0", dump.dev),
+                true if early => format!("what is redirected to {} carries mark 0", dump.dev),
                 true if dump.protocol != FilterOp::ALL => {
                     format!("no packet of the filter's protocol comes to {}", dump.dev)
                 }
                 true => format!("no packet comes to {}", dump.dev),
                 false => format!("marks on {}: {}", dump.dev, numbers(&here)),
             })),
-            fix: None,
+            fix: (!early && unreached.is_none()).then(|| by_hand(*handle, nothing, other_family)),
         });
     }
     Ok(found)
+}
+
+/// How packets get a mark that none has.
+fn by_hand(mark: u32, nothing: bool, other_family: bool) -> Fix {
+    let what = if other_family {
+        format!("set it for IPv6, too: ip6tables -t mangle … -j MARK --set-mark {mark}")
+    } else if nothing {
+        format!("set it with a rule: iptables -t mangle … -j MARK --set-mark {mark}")
+    } else {
+        format!(
+            "set it with a rule (iptables -t mangle … -j MARK --set-mark {mark}), or match a mark that \
+            packets carry"
+        )
+    };
+    Fix { what, edits: Vec::new() }
 }
 
 /// A mark that rules give to none of the packets that come to a filter: they are for other devices.
@@ -278,7 +294,7 @@ fn sorted_before(
         what: format!(
             "no packet with mark {mark} comes to this filter: a rule gives each a class by its priority"
         ),
-        because: format!("{qdisc} asks no filter about a packet whose priority names one of its classes"),
+        because: format!("{qdisc} evaluates no filter for a packet whose priority names one of its classes"),
         witness: witness(&candidate, &went),
         fix: Some(Fix {
             what: "keep one of the two: the mark and its filter, or CLASSIFY (nft: meta priority)".into(),
@@ -325,14 +341,14 @@ fn never_read(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
                 ),
                 ([class], None) => (
                     format!("no packet comes to class {class}"),
-                    format!("lead it there: tc filter add dev {device} … handle {mark} fw flowid {class}"),
+                    format!("send them there: {}", beside(context, &device, mark, class)),
                 ),
                 // Which of several classes it is meant for is not known.
                 (several, None) => (
                     format!("no packet comes to the classes {}", several.join(", ")),
                     format!(
-                        "lead it to the class that it is meant for: tc filter add dev {device} … handle \
-                        {mark} fw flowid CLASS"
+                        "send them to the class that is meant: {}",
+                        beside(context, &device, mark, "CLASS")
                     ),
                 ),
             };
@@ -350,7 +366,17 @@ fn never_read(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     Ok(found)
 }
 
-/// The marks that filters on a device ask for, each with its mask; `None`: none do, or all are read.
+/// The command for one more fw filter beside those of a device.
+fn beside(context: &RuleContext<'_>, device: &str, mark: u32, class: &str) -> String {
+    let mut filters = context.reading.filters.iter();
+    let like =
+        filters.find(|dump| dump.dev == device && dump.kind == "fw").map_or_else(String::new, |dump| {
+            format!(" parent {} protocol {} prio {}", dump.parent, protocol(dump.protocol), dump.pref)
+        });
+    format!("tc filter add dev {device}{like} handle {mark} fw flowid {class}")
+}
+
+/// The marks that filters on a device match, each with its mask; `None`: none do, or all are read.
 fn marks_read(context: &RuleContext<'_>, device: &str) -> Option<Vec<(u32, u32)>> {
     let mut read = Vec::new();
     for dump in context.reading.filters.iter().filter(|dump| dump.dev == device) {

@@ -216,7 +216,7 @@ fn overwritten(
         },
         witness: witness(&candidate, &format!("its queue with mark {}", way.mark)),
         fix: Some(Fix {
-            what: "put it behind them, or have them ask `-m mark --mark 0`".into(),
+            what: "put it behind them, or give them `-m mark --mark 0`".into(),
             edits: Vec::new(),
         }),
     }))

@@ -45,7 +45,7 @@ pub(super) fn check(context: &mut RuleContext<'_>, families: &[Checks], conditio
     reasons.sort();
     reasons.dedup();
     if failed > 0 || reasons.is_empty() {
-        reasons.push(format!("the sets of packets that {condition} ask for are too intricate"));
+        reasons.push(format!("the sets of packets that {condition} match are too intricate"));
     }
     let mut because = reasons.join("; ");
     if !decided.is_empty() {

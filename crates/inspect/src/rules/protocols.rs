@@ -129,10 +129,10 @@ fn is_root(context: &RuleContext<'_>, filter: &FilterDump, number: u32) -> bool 
     !context.reading.filters.iter().any(|dump| dump.dev == filter.dev && links(dump))
 }
 
-/// So many other filters ask.
+/// So many other filters match.
 fn others_text(more: usize) -> String {
     let filters = count(more, "other filter", "other filters");
-    format!("{filters} {}", if more == 1 { "asks" } else { "ask" })
+    format!("{filters} {}", if more == 1 { "matches" } else { "match" })
 }
 
 fn matches(step: &Step) -> Vec<WrittenMatch<'_>> {

@@ -109,13 +109,13 @@ fn dead_filter(
     // What these ask for is wider here than in truth: the packet may be none of theirs.
     let is_exact = !matches!(dump.kind, "basic" | "flower");
     let (level, because) = if same {
-        (Level::Note, format!("the packets it asks for go to {to} all the same"))
+        (Level::Note, format!("the packets it matches go to {to} all the same"))
     } else if hashed {
-        (Level::Warning, format!("what it asks for goes where a hash says, not to {to}"))
+        (Level::Warning, format!("what it matches goes where a hash says, not to {to}"))
     } else if is_exact || takers.len() == 1 {
-        (Level::Warning, format!("what it asks for goes to {went}, not to {to}"))
+        (Level::Warning, format!("what it matches goes to {went}, not to {to}"))
     } else {
-        (Level::Warning, format!("what it asks for goes where those lead, not to {to}"))
+        (Level::Warning, format!("what it matches goes where those lead, not to {to}"))
     };
     // Others may go elsewhere before they come to a qdisc further down.
     let list = dump.parent.qdisc();
@@ -141,16 +141,16 @@ fn dead_filter(
         _ if hashed => remove(context, step),
         // Which of them is meant only its author knows.
         _ if any_keeps_some => {
-            by_hand("some of them ask for nothing else: put it before the others, or remove it")
+            by_hand("some of them match nothing else: put it before the others, or remove it")
         }
-        _ => by_hand("they ask for no more than it does: keep those that are meant, and remove the others"),
+        _ => by_hand("they match no more than it does: keep those that are meant, and remove the others"),
     };
     Ok(Some(Finding {
         rule: Rule::Unreachable,
         level,
         place: step.place.clone(),
         what: format!(
-            "no packet reaches {}{}{}: {} before it take{} all it asks for{coming}",
+            "no packet reaches {}{}{}: {} before it take{} all that it matches{coming}",
             if rest { "a part of this line" } else { "this filter" },
             context.on(&dump.dev),
             context.which(step),
@@ -210,7 +210,7 @@ fn move_before(context: &RuleContext<'_>, at: usize, step: &Step, first: u16) ->
         Some(keyword)
             if !taken && context.is_alone(step) && step.after(keyword).is_some_and(|word| word.literal) =>
         {
-            edit(step, keyword, &lower.to_string(), "have it asked before them")
+            edit(step, keyword, &lower.to_string(), "have it evaluated before them")
         }
         _ => by_hand(),
     }
@@ -297,7 +297,7 @@ fn dead_rule(
         level: Level::Warning,
         place: step.place.clone(),
         what: format!(
-            "no packet reaches {}{}: {} before it take{} all it asks for",
+            "no packet reaches {}{}: {} before it take{} all that it matches",
             if rest { "a part of this line" } else { "this rule" },
             context.which(step),
             named(&lines),

@@ -344,7 +344,7 @@ fn set_later(
         because: format!("a packet comes to this rule first, with the DSCP that it had, and to {by} later"),
         witness: witness(&candidate, &format!("its queue with DSCP {code:#04x} and without {what}")),
         fix: Some(Fix {
-            what: format!("have the DSCP set before it is asked for, or give {what} where it is set"),
+            what: format!("have the DSCP set before it is matched, or give {what} where it is set"),
             edits: Vec::new(),
         }),
     }))

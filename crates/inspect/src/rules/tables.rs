@@ -125,8 +125,8 @@ fn everywhere(reading: &Reading) -> Vec<Finding> {
             Level::Note,
             step.place.clone(),
             format!("the rule marks packets of every device, others in {chain} only those of one"),
-            "packets of other devices get it, too, and filters there that ask for it take them".into(),
-            format!("it asks for none of the machine's {devices} devices"),
+            "packets of other devices get it, too, and filters there that name it match them".into(),
+            format!("it matches none of the machine's {devices} devices"),
         ))
     })
     .collect()

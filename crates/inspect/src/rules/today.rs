@@ -164,10 +164,9 @@ fn anything_short(context: &mut RuleContext<'_>, at: usize) -> Option<Finding> {
         level: Level::Note,
         place: step.place.clone(),
         what: "the filter takes every short TCP packet for an acknowledgement".into(),
-        because:
-            "the flags are not asked for: connections are opened, and short data sent, in that class too"
-                .into(),
+        because: "the flags are not matched: connections are opened, and short data sent, in that class too"
+            .into(),
         witness: Some(Witness::Packet { packet, went: class.to_string() }),
-        fix: Some(Fix { what: "ask for ACK alone: match u8 0x10 0xff at 33".into(), edits: Vec::new() }),
+        fix: Some(Fix { what: "match ACK alone: match u8 0x10 0xff at 33".into(), edits: Vec::new() }),
     })
 }

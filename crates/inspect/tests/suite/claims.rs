@@ -221,7 +221,7 @@ fn a_filter_of_which_no_packet_is_shown() {
     check_finding(
         text,
         &[Rule::Unreachable],
-        &["5 warning R1", "what it asks for goes to 1:5, not to 1:11; ; "],
+        &["5 warning R1", "what it matches goes to 1:5, not to 1:11; ; "],
     );
 }
 

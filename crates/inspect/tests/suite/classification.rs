@@ -53,10 +53,10 @@ tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0xb8 0xfc f
     assert_eq!(
         in_bands(text, Rule::Unreachable),
         "\
-line 8, warning R1: no packet reaches this filter: line 6 before it takes all it asks for
-  what it asks for goes to 1:20, not to 1:10
+line 8, warning R1: no packet reaches this filter: line 6 before it takes all that it matches
+  what it matches goes to 1:20, not to 1:10
   shown: tcp 192.168.1.10 > 198.51.100.7:443 dscp EF out eth0: 1:20
-  fix: have it asked before them: pref 4
+  fix: have it evaluated before them: pref 4
     8 (50, 51): \"4\"
 "
     );
@@ -73,8 +73,8 @@ flowid 1:30";
     assert_eq!(
         in_bands(text, Rule::Unreachable),
         "\
-line 8, warning R1: no packet reaches this filter: line 6, line 7 before it take all it asks for
-  what it asks for goes to 1:10, not to 1:30
+line 8, warning R1: no packet reaches this filter: line 6, line 7 before it take all that it matches
+  what it matches goes to 1:10, not to 1:30
   shown: tcp 10.0.0.10 > 198.51.100.7:25 out eth0: 1:10
   fix: put it before what takes its packets
 "
@@ -90,8 +90,8 @@ tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip tos 0x10 0xfc f
     assert_eq!(
         in_bands(text, Rule::Unreachable),
         "\
-line 7, note R1: no packet reaches this filter: line 6 before it takes all it asks for
-  the packets it asks for go to 1:10 all the same
+line 7, note R1: no packet reaches this filter: line 6 before it takes all that it matches
+  the packets it matches go to 1:10 all the same
   shown: tcp 192.168.1.10 > 198.51.100.7:443 tos 0x10 out eth0: 1:10
   fix: remove the line
     7 (0, 0): \"\"
@@ -110,7 +110,7 @@ iptables -t mangle -A FORWARD -o eth0 -p udp --dport 53 -j MARK --set-mark 1";
     assert_eq!(
         in_bands(text, Rule::Unreachable),
         "\
-line 10, warning R1: no packet reaches this rule: line 9 before it takes all it asks for
+line 10, warning R1: no packet reaches this rule: line 9 before it takes all that it matches
   it never gets mark 1 here
   shown: udp 192.168.1.10 > 198.51.100.7:53 out eth0: 1:30, with mark 2
   fix: put it before them, or remove it
@@ -131,7 +131,7 @@ line 6, warning R2: modern DSCP markings do not match this class: OpenSSH's keys
 to 10.0); the pictures of calls (AF41, RFC 8837)
   such packets are served in 1:30, behind the unmarked ones of 1:20
   shown: tcp 192.168.1.10 > 198.51.100.7:22 dscp AF21 len 100 out eth0: 1:30
-  fix: ask for all six bits of the DSCP that is meant: the mask 0xfc
+  fix: match all six bits of the DSCP that is meant: the mask 0xfc
 "
     );
 }
@@ -167,10 +167,11 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 80 -j MARK --set-mark 3
 line 7, warning R8: no packet carries mark 5: the filter never matches
   packets carry 0, 1, 3 here
   shown: marks on eth0: 0, 1, 3
+  fix: set it with a rule (iptables -t mangle … -j MARK --set-mark 5), or match a mark that packets carry
 line 9, warning R8: nothing reads mark 3 on eth0
   its packets wait in 1:20, while no packet comes to class 1:30
   shown: tcp 192.168.1.10 > 198.51.100.7:80 out eth0: 1:20, with mark 3
-  fix: lead it there: tc filter add dev eth0 … handle 3 fw flowid 1:30
+  fix: send them there: tc filter add dev eth0 parent 1: protocol ip prio 1 handle 3 fw flowid 1:30
 "
     );
 }
@@ -205,7 +206,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p udp -j MARK --set-mark 3";
 line 8, warning R8: mark 1 is gone again before any queue: line 9 writes another over it
   every packet that this rule matches goes on to them: a rule that sets a mark does not end the chain
   shown: udp 192.168.1.10 > 198.51.100.7:53 out eth0: its queue with mark 3
-  fix: put it behind them, or have them ask `-m mark --mark 0`
+  fix: put it behind them, or give them `-m mark --mark 0`
 "
     );
 }
@@ -240,7 +241,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -j CONNMARK --restore-mark";
 line 9, warning R9: mark 1 is gone again before any queue: line 10 writes another over it
   the mark of the connection is restored over it: of marks, the last written counts
   shown: udp 192.168.1.10 > 198.51.100.7:443 out eth0: its queue with mark 0
-  fix: put it behind them, or have them ask `-m mark --mark 0`
+  fix: put it behind them, or give them `-m mark --mark 0`
 "
     );
 }
@@ -257,7 +258,7 @@ tc filter add dev eth0 parent 1:10 protocol ip pref 1 u32 match ip protocol 17 0
     assert_eq!(
         in_bands(text, Rule::LeafFilter),
         "\
-line 8, warning R10: class 1:10 is a leaf: 2 filters on it are never asked
+line 8, warning R10: class 1:10 is a leaf: 2 filters on it are never evaluated
   a packet goes straight on to the qdisc 10: that hangs there
   shown: udp 192.168.1.10 > 198.51.100.7:53 out eth0: 10:2
   fix: hang them on the qdisc below: parent 10:
@@ -297,7 +298,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip protocol 17 0xf
         in_bands(text, Rule::OtherProtocols),
         "\
 line 1, note R14: IPv6 is not classified on eth0: all of it waits in 1:20
-  the filters ask for IPv4 only, so calls and bulk over IPv6 are treated alike
+  the filters match IPv4 only, so calls and bulk over IPv6 are treated alike
   shown: tcp 2001:db8:1::a > [2001:db8:2::7]:443 out eth0: 1:20
   fix: write the filters for `protocol ipv6` too, at priorities of their own
 "
@@ -309,9 +310,9 @@ line 1, note R14: IPv6 is not classified on eth0: all of it waits in 1:20
         in_bands(&format!("{filter}\n{rule}"), Rule::OtherProtocols)
     };
     let (rules, both) = (marked("all"), marked("ip"));
-    assert!(rules.contains("\n  the rules ask for IPv4 only, so "), "{rules}");
+    assert!(rules.contains("\n  the rules match IPv4 only, so "), "{rules}");
     assert!(rules.contains("\n  fix: write the rules for IPv6 too (ip6tables, or nft's inet)\n"), "{rules}");
-    assert!(both.contains("\n  filters and rules ask for IPv4 only, so "), "{both}");
+    assert!(both.contains("\n  filters and rules match IPv4 only, so "), "{both}");
     assert!(
         both.contains("at priorities of their own, and the rules for IPv6 (ip6tables, or nft's inet)\n"),
         "{both}"
@@ -426,8 +427,8 @@ line 18, note R18: hosts (by src) are dealt into 16 classes by a hash
   two of 5 share one with a chance of 50 %, two of 10 with 97 %, until the hash changes, every 300 s, when \
   all are distributed again
   shown: 1 - 16! / (16 - 5)! / 16^5 = 50 %
-line 19, warning R1: no packet reaches this filter: line 18 before it takes all it asks for
-  what it asks for goes where a hash says, not to 1:1
+line 19, warning R1: no packet reaches this filter: line 18 before it takes all that it matches
+  what it matches goes where a hash says, not to 1:1
   shown: tcp 192.168.1.10 > 198.51.100.7:443 out eth0: 1:1
   fix: remove the line
     19 (0, 0): \"\"
@@ -511,8 +512,8 @@ tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0xb8 0xfc f
         output,
         "\
 line 6, warning R1: no packet reaches this filter (`match ip tos 0xb8 0xfc flowid 1:10`): \
-line 6 (`match ip tos 0x18 0x1c flowid 1:20`) before it takes all it asks for
-  what it asks for goes to 1:20, not to 1:10
+line 6 (`match ip tos 0x18 0x1c flowid 1:20`) before it takes all that it matches
+  what it matches goes to 1:20, not to 1:10
   shown: tcp 192.168.1.10 > 198.51.100.7:443 dscp EF out eth0: 1:20
   fix: put it before what takes its packets
 "
@@ -720,7 +721,7 @@ fn ipv6_that_arrives_goes_past_filters_for_ipv4() {
         of("handle ffff: ingress", &v4),
         "\
 line 2, note R14: TCP over IPv6 that arrives at eth0 is not policed, as it is over IPv4
-  the filters there ask for IPv4 only
+  the filters there match IPv4 only
   shown: tcp [2001:db8:2::7]:443 > [2001:db8:1::a]:40000 len 1500 in eth0: the host unchanged
   fix: take all: `protocol all`
 "
@@ -746,7 +747,7 @@ line 2, note R14: TCP over IPv6 that arrives at eth0 is not policed, as it is ov
     let found = of("clsact", redirect);
     assert!(
         found.starts_with(
-            "line 2, note R14: TCP over IPv6 that arrives at eth0 is not led to eth1, as it is over IPv4\n"
+            "line 2, note R14: TCP over IPv6 that arrives at eth0 is not redirected to eth1, as it is over IPv4\n"
         ),
         "{found}"
     );
@@ -775,10 +776,7 @@ fn a_mark_matched_exactly_is_not_matched_again() {
     let exact = of("0xfc");
     assert!(exact.contains("fix: lead them to a class that is served before 1:20\n"), "{exact}");
     let loose = of("0x48");
-    assert!(
-        loose.contains("fix: ask for all six bits of the DSCP that is meant: the mask 0xfc\n"),
-        "{loose}"
-    );
+    assert!(loose.contains("fix: match all six bits of the DSCP that is meant: the mask 0xfc\n"), "{loose}");
 }
 
 /// Bands take what a filter leads beyond them as what has priority 0.
@@ -863,5 +861,5 @@ iptables -t mangle -A PREROUTING -i eth0 -p tcp --sport 993 -j MARK --set-mark 5
         "{found}"
     );
     assert!(found.contains("led there as it arrives, before any rule could mark it"), "{found}");
-    assert!(found.contains("shown: what is led to ifb0 carries mark 0"), "{found}");
+    assert!(found.contains("shown: what is redirected to ifb0 carries mark 0"), "{found}");
 }

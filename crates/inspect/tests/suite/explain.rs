@@ -83,7 +83,7 @@ leaves by eth0
      source 192.0.2.2, not 10.0.0.1
  + pref 2 fw mark 0x5 → 1:1 :14
      mark 0x5 = 0x5
-   1:1 has classes below it: its own filters are asked next
+   1:1 has classes below it: its own filters are evaluated next
  - pref 1 u32 dport 22, tos 0x10/0xff → 1:10 :15
      destination port 22 = 22
      TOS 0xb8, not 0x10
@@ -147,19 +147,23 @@ tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip dport 53 0xffff
     assert_eq!(
         tail("tcp 10.0.0.1 > 10.0.0.2:5"),
         [
-            "ends: lost at eth0: a rule of netfilter drops it",
+            "ends: dropped at eth0: a rule of netfilter drops it",
             "it is dropped",
             "+ FORWARD: policy DROP at its end"
         ]
     );
     assert_eq!(
         tail("udp 10.0.0.1 > 10.0.0.2:9"),
-        ["ends: lost at eth0: a filter drops it (by 1:)", "1 filter behind it: not asked", "it is dropped"]
+        [
+            "ends: dropped at eth0: a filter drops it (by 1:)",
+            "1 filter behind it: not evaluated",
+            "it is dropped"
+        ]
     );
     assert_eq!(
         tail("udp 10.0.0.1 > 10.0.0.2:5"),
         [
-            "ends: lost at eth0: no class takes it (by 1:)",
+            "ends: dropped at eth0: no class takes it (by 1:)",
             "no filter decides: no class takes it",
             "destination port 5, not 53"
         ]
@@ -340,7 +344,7 @@ fn a_policers_decision_is_explained() {
     for (limits, wanted) in [("burst 100k mtu 1k", true), ("burst 1k", true), ("burst 100k", false)] {
         let story = of(limits);
         assert_eq!(
-            (story.contains(over), story.contains("ends: lost at eth0")),
+            (story.contains(over), story.contains("ends: dropped at eth0")),
             (wanted, wanted),
             "{limits}: {story}"
         );
@@ -357,7 +361,7 @@ tc qdisc add dev eth0 parent 1:1 handle 2: drr
 tc class add dev eth0 parent 2: classid 2:1 drr quantum 1600";
     let story = explain(&["eth0"], policy, "tcp 192.168.1.10 > 198.51.100.7:443 out eth0");
     assert!(story.contains("no filter decides: the default class 1:1\n"), "{story}");
-    assert!(!story.contains("below it") && story.contains("ends: lost at eth0"), "{story}");
+    assert!(!story.contains("below it") && story.contains("ends: dropped at eth0"), "{story}");
 }
 
 /// Classes go by the names that the policy's own language gives them.
@@ -406,7 +410,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 800:: match ip dst 19
      it leads to bucket 2:11: (destination 192.168.1.17 & 0.0.0.255 = 0.0.0.17)
  + pref 5 u32 dst 192.168.1.17/32 → 1:11 :8
      destination 192.168.1.17 = 192.168.1.17
-   1 filter behind it: not asked
+   1 filter behind it: not evaluated
 "
     );
     // The wrong field: its bucket is empty.
@@ -417,7 +421,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 5 u32 ht 800:: match ip dst 19
      it leads to bucket 2:1: (source 10.0.0.1 & 0.0.0.255 = 0.0.0.1)
    bucket 2:1: has no filters
    nothing in bucket 2:1: decides: the search goes on
-   2 filters in other buckets: not asked
+   2 filters in other buckets: not evaluated
    no filter decides: the default class 1:99
 "
     );
@@ -518,16 +522,16 @@ tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip dport 80 0xffff
 tc filter add dev eth0 parent 1: protocol ip pref 3 matchall flowid 1:3";
     let output_of = |words: &str| explain(&["eth0"], policy, words);
     let over = output_of("udp 10.0.0.1:4 > 10.9.0.1:53 len 9000");
-    assert!(over.contains("limits (rate, burst or mtu): the next filter is asked (continue)"), "{over}");
-    assert!(over.contains("ends: eth0 1:3") && !over.contains("not asked"), "{over}");
+    assert!(over.contains("limits (rate, burst or mtu): the next filter is evaluated (continue)"), "{over}");
+    assert!(over.contains("ends: eth0 1:3") && !over.contains("not evaluated"), "{over}");
     let under = output_of("udp 10.0.0.1:4 > 10.9.0.1:53 len 900");
     assert!(
-        under.contains("the policer lets it through: it passes\n   2 filters behind it: not asked"),
+        under.contains("the policer lets it through: it passes\n   2 filters behind it: not evaluated"),
         "{under}"
     );
     let conforming = output_of("udp 10.0.0.1:4 > 10.9.0.1:80 len 900");
     assert!(
-        conforming.contains("the policer lets it through: the next filter is asked (continue)"),
+        conforming.contains("the policer lets it through: the next filter is evaluated (continue)"),
         "{conforming}"
     );
     assert!(conforming.contains("ends: eth0 1:3"), "{conforming}");
@@ -543,7 +547,7 @@ tc filter add dev eth0 parent 1: chain 5 protocol ip prio 1 u32 match ip dport 5
     let dns = explain(&["eth0"], policy, "udp 10.0.0.1:4 > 10.9.0.1:53");
     assert!(
         dns.contains(
-            "the filters of chain 5 are asked (goto)\n   1 filter behind it: not asked\n + pref 1 u32 dport \
+            "the filters of chain 5 are evaluated (goto)\n   1 filter behind it: not evaluated\n + pref 1 u32 dport \
             53 → 1:1"
         ),
         "{dns}"
@@ -574,7 +578,7 @@ tc qdisc add dev eth0 parent 1:2 handle 20: prio";
     assert!(ssh.contains("mark 0x5 = 0x5") && ssh.contains("ends: eth0 1:1"), "{ssh}");
     let web = output_of(80);
     assert!(web.contains("its priority becomes 1:3, it passes"), "{web}");
-    assert!(web.contains("its priority 1:3 names the class: no filter is asked"), "{web}");
+    assert!(web.contains("its priority 1:3 names the class: no filter is evaluated"), "{web}");
     // prio read the priority before its filter wrote it: what is left is the band of priority 0.
     let late = output_of(443);
     assert!(late.contains("the filter that matches names no class: the band of priority 0, 1:2"), "{late}");
@@ -593,9 +597,13 @@ fn a_packet_too_long_is_blamed_on_what_is_too_small() {
         let story = explain(&["eth0"], &policy, "udp 10.0.0.1:4 > 10.9.0.1:53 len 1400");
         story.lines().find_map(|line| line.strip_prefix("ends: ").map(str::to_owned)).expect("an end")
     };
-    let peak = "lost at eth0: it is longer than the mtu of the peakrate, which never lets it through (by 1:)";
+    let peak =
+        "dropped at eth0: it is longer than the mtu of the peakrate, which never lets it through (by 1:)";
     assert_eq!(lost("burst 10k peakrate 2mbit mtu 500"), peak);
-    assert_eq!(lost("burst 500"), "lost at eth0: it is longer than the bucket (burst) can ever hold (by 1:)");
+    assert_eq!(
+        lost("burst 500"),
+        "dropped at eth0: it is longer than the bucket (burst) can ever hold (by 1:)"
+    );
 }
 
 #[test]
@@ -628,12 +636,12 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 handle 7 fw flowid 1:1";
     let words = "tcp 192.168.1.10:4 > 10.9.0.1:22";
     let open = explain(&["eth0", "eth1"], policy, &format!("{words} out eth0"));
     assert!(
-        open.contains("the filters on what arrives by eth1 are not asked: `in eth1` asks them"),
+        open.contains("the filters on what arrives by eth1 are not evaluated: `in eth1` evaluates them"),
         "{open}"
     );
     let named = explain(&["eth0", "eth1"], policy, &format!("{words} in eth1 out eth0"));
     assert!(named.contains("its mark becomes 0x7") && named.contains("ends: eth0 1:1"), "{named}");
-    assert!(!named.contains("are not asked"), "{named}");
+    assert!(!named.contains("are not evaluated"), "{named}");
 }
 
 /// Asked of Linux 6.1: ifb1 gives the packet back to ifb0, from which it was redirected, ifb0 counts it in
@@ -650,7 +658,7 @@ tc class add dev eth0 parent 1: classid 1:10 htb rate 100mbit
 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff action mirred egress \
 redirect dev ifb0";
     let story = explain(&["eth0", "ifb0", "ifb1"], policy, "tcp 10.0.0.1:4 > 10.9.0.1:22");
-    let end = "ends: lost at ifb0: it came back to an ifb, which sends only what was redirected to it";
+    let end = "ends: dropped at ifb0: it came back to an ifb, which sends only what was redirected to it";
     assert!(story.contains("leaves by ifb0, come back from an ifb") && story.contains(end), "{story}");
     assert!(story.contains("class 2:10"), "{story}");
 }
@@ -667,7 +675,7 @@ fn a_story_ends_where_the_packet_is_dropped_on_arrival() {
         let story = explain(&["eth0", "eth1"], &policy, "icmp 203.0.113.9 > 192.168.1.7 in eth0");
         let rest =
             story.split_once("     it is dropped\n").unwrap_or_else(|| panic!("not dropped: {story}")).1;
-        assert_eq!(rest, "ends: lost at eth0: a filter drops it (by ffff:)\n", "{story}");
+        assert_eq!(rest, "ends: dropped at eth0: a filter drops it (by ffff:)\n", "{story}");
     }
     // The mail itself is dropped as it leaves, behind routing.
     let mail = explain(
@@ -697,14 +705,14 @@ arrives at eth0, before any routing
  + pref 1 flower eth_type ipv4, src_ip 10.0.0.0/8 ⇒ goto :2
      `eth_type ipv4` holds
      `src_ip 10.0.0.0/8` holds: the source is 10.1.1.1
-     the filters of chain 7 are asked (goto)
-   1 filter behind it: not asked
+     the filters of chain 7 are evaluated (goto)
+   1 filter behind it: not evaluated
  - pref 1 flower eth_type ipv4, ip_proto tcp, dst_port 80 ⇒ drop :4
      `eth_type ipv4` holds
      `ip_proto tcp` does not hold: the protocol is udp
  + pref 2 everything ⇒ drop :5
      it is dropped
-ends: lost at eth0: a filter drops it (by ffff:)
+ends: dropped at eth0: a filter drops it (by ffff:)
 "
     );
 }

@@ -195,8 +195,10 @@ fn ipv6_leaves_past_a_redirect_of_ipv4() {
              redirect dev eth1"
         )
     };
-    let parts =
-        ["R14: TCP over IPv6 that leaves by eth0 is not led to eth1", "out eth0: the queue of eth0 itself"];
+    let parts = [
+        "R14: TCP over IPv6 that leaves by eth0 is not redirected to eth1",
+        "out eth0: the queue of eth0 itself",
+    ];
     check_finding(&of("ip", ""), &[Rule::OtherProtocols], &parts);
     silent(&of("all", ""), &[Rule::OtherProtocols]);
     silent(&of("ip", "tc qdisc add dev eth0 root cake bandwidth 9mbit"), &[Rule::OtherProtocols]);

@@ -84,12 +84,12 @@ fn classes_of_a_short_policy_have_their_names() {
         let Some(Witness::Packet { went, .. }) = &dead.witness else { panic!("a packet shows it") };
         format!("{}; {went}", dead.because)
     };
-    assert_eq!(of(&[]), "what it asks for goes to 1:1, not to 1:2; 1:1");
+    assert_eq!(of(&[]), "what it matches goes to 1:1, not to 1:2; 1:1");
     let named = [("eth0", 1, "web"), ("eth0", 2, "more")];
-    assert_eq!(of(&named), "what it asks for goes to 1:1 (web), not to 1:2 (more); 1:1 (web)");
+    assert_eq!(of(&named), "what it matches goes to 1:1 (web), not to 1:2 (more); 1:1 (web)");
     // A number that means one thing here and another there has no name.
     let differ = [("eth0", 1, "web"), ("ifb0", 1, "calls")];
-    assert_eq!(of(&differ), "what it asks for goes to 1:1, not to 1:2; 1:1");
+    assert_eq!(of(&differ), "what it matches goes to 1:1, not to 1:2; 1:1");
 }
 
 /// Three classes, and filters on what is behind.
@@ -114,7 +114,7 @@ fn a_dead_filter_is_removed_only_where_nothing_is_lost() {
     assert_eq!(remedy(&alike.each_ref().map(String::as_str)), "remove the line");
     // It was meant for some of them: it belongs before.
     let late = [format!("prio 2 {all} flowid 1:1"), format!("prio 3 {ssh} flowid 1:2")];
-    assert_eq!(remedy(&late.each_ref().map(String::as_str)), "have it asked before them: prio 1");
+    assert_eq!(remedy(&late.each_ref().map(String::as_str)), "have it evaluated before them: prio 1");
     // Two filters with equal conditions: which is meant is not known.
     let twice = [format!("prio 1 {ssh} flowid 1:1"), format!("prio 2 {ssh} flowid 1:2")];
     assert!(remedy(&twice.each_ref().map(String::as_str)).contains("keep those that are meant"));

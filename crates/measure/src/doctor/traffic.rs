@@ -132,7 +132,7 @@ fn unused(device: &DeviceFacts) -> Option<DoctorFinding> {
             device.name,
             empty.join(", ")
         ),
-        remedy: "ask which filter a packet meets, and which can never match".to_string(),
+        remedy: "find out which filter a packet matches, and which can never match".to_string(),
         commands: [
             "tidegate import --live > standing.sh && tidegate check standing.sh".to_string(),
             format!(

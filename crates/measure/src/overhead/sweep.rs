@@ -311,7 +311,7 @@ impl Sweep {
             ));
         }
         if self.sent * 10 < self.requested * 9 {
-            doubts.push("the sender did not keep up with what was asked of it".into());
+            doubts.push("the sender did not keep its schedule".into());
         }
         doubts.extend(self.unsteady());
         doubts.extend(self.unexplained());

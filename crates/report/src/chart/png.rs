@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What there is instead of a picture where the feature `png` is not built in.
 #[cfg(not(feature = "png"))]
-const NOT_BUILT_IN: &str = "pictures as PNG are not built into this program (the feature `png`); ask for \
+const NOT_BUILT_IN: &str = "pictures as PNG are not built into this program (the feature `png`); write \
 SVG, or build it with that feature";
 
 /// DejaVu Sans, reduced to what charts need (fonts/LICENSE).

@@ -37,7 +37,7 @@ fn on_the_way(address: IpAddr, unknown: &mut Vec<String>) -> Result<Vec<(String,
     match quoted::find(address, SENT, MOST_HOPS) {
         Ok(found) => Ok(found.into_iter().map(|(by, field)| (by.to_string(), field)).collect()),
         Err(Error::NotAllowed { .. }) => {
-            unknown.push("what routers on the way saw of ECN was not asked: that needs root".to_owned());
+            unknown.push("the ECN field was not probed on the way: that needs root".to_owned());
             Ok(Vec::new())
         }
         Err(error) => Err(error.into()),

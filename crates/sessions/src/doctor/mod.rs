@@ -74,7 +74,7 @@ fn gather(options: &DoctorOptions<'_>) -> Result<(Facts, bool)> {
     if let Some(dev) = options.dev.filter(|dev| facts.device(dev).is_none()) {
         return invalid(format!("there is no device `{dev}`; `ip link` lists them"));
     }
-    let mut kernel = Kernel::open().context("the kernel cannot be asked (netlink)")?;
+    let mut kernel = Kernel::open().context("the kernel cannot be queried (netlink)")?;
     let healths = status::healths(None).unwrap_or_default();
     // What does not answer has no counters, and is no device without a policy either.
     let broken = healths.iter().filter(|health| !health.condition.is_up()).map(|health| BrokenPolicy {

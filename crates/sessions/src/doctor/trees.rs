@@ -133,7 +133,7 @@ pub(super) fn note_meaning(facts: &mut Facts, kernel: &mut Kernel) {
                 facts.starved.extend(essential::dangers(&reading, ssh::session().map(ssh::Ssh::ends)));
                 found.extend(check(&mut reading).into_iter().filter(|one| one.level >= Level::Warning));
             }
-            Err(why) => facts.unknown.push(format!("what the policy means was not asked: {why}")),
+            Err(why) => facts.unknown.push(format!("what the policy does with packets is not known: {why}")),
         }
     }
     let named = |finding: &Finding| (finding.rule.id().to_owned(), finding.what.clone());

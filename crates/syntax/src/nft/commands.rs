@@ -539,7 +539,7 @@ impl<'t> Parser<'t> {
                 begin.up_to(self.cursor.before()),
                 "a match behind counter or behind what changes the packet, in a rule that is put between \
                 others",
-                "Write what is asked first, then counter, then what is done.",
+                "Write the matches first, then counter, then the statement that acts.",
             ));
         };
         let command = match (verb, handle) {

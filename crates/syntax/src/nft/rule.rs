@@ -129,7 +129,7 @@ impl Reader<'_, '_> {
             return Err(Wrong::later(
                 span,
                 "asking again after changing what was asked",
-                "Write what is asked first, then what is done; or make two rules of it.",
+                "Write the matches first, then the statement that acts; or make two rules of it.",
             ));
         }
         let before = NetfilterRule {

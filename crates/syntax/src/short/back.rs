@@ -182,7 +182,7 @@ impl Back<'_> {
                 unsupported.push(match &dump.action.act {
                     act if act.redirects_to().is_some() && takes_everything(params) => continue,
                     act if act.redirects_to().is_some() => Misfit::new(
-                        format!("{name}, which redirects only what it asks for"),
+                        format!("{name}, which redirects only what it matches"),
                         "a short policy shapes all that arrives",
                     ),
                     Act::Police(police) => Misfit::new(

@@ -7,7 +7,7 @@ use tidegate_policy::U32Params;
 use tidegate_policy::netfilter::{Condition, CountMode, NetfilterRule, NetfilterTarget};
 
 /// The reason for a rule whose address is the LAN's on the provider's side.
-pub(super) const BEHIND_PROVIDER: &str = "for hosts behind the provider";
+pub(super) const BEHIND_PROVIDER: &str = "hosts behind the provider";
 
 /// Which way the packets of a device go, as a short policy sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Way {
         }
         // Where NAT hides them, as a short policy takes it, all have one address.
         match self == Way::Ifb && !network.contains(':') {
-            true => Err("for hosts of IPv4, which a short policy cannot classify on an ifb".into()),
+            true => Err("hosts of IPv4, which a short policy cannot classify on an ifb".into()),
             false => Ok(network),
         }
     }
@@ -232,7 +232,7 @@ pub(super) fn by_rule(rule: &NetfilterRule, way: Way) -> Result<ClassMatch, Stri
         let single = std::slice::from_ref(&found.what);
         let all = if let Condition::Any(several) = &found.what { several.as_slice() } else { single };
         if found.not {
-            return Err("for what is not so".into());
+            return Err("the opposite of something".into());
         }
         let mut counts = true;
         for what in all {
@@ -288,11 +288,11 @@ pub(super) fn by_rule(rule: &NetfilterRule, way: Way) -> Result<ClassMatch, Stri
                 class_match.ports.push(at(PortEnd::Either, (1, u16::MAX), protocol));
                 Ok(class_match)
             }
-            Some(number) => Err(format!("for all of protocol {number}")),
+            Some(number) => Err(format!("all of protocol {number}")),
             None => Err("nothing".into()),
         },
         1 => Ok(class_match),
-        _ => Err("for several things at once".into()),
+        _ => Err("several things at once".into()),
     }
 }
 
@@ -304,13 +304,13 @@ pub(super) fn hosts_of_other_way(rule: &NetfilterRule, way: Way) -> Vec<String> 
 
 fn named(what: &Condition) -> String {
     match what {
-        Condition::TcpFlags(..) => "for TCP's flags".into(),
-        Condition::Length(..) => "for the length".into(),
-        Condition::IcmpType(..) => "for messages of ICMP".into(),
-        Condition::Protocol(number) => format!("for all of protocol {number}"),
-        Condition::Connstate(_) | Condition::State(_) => "for the connection's state".into(),
-        Condition::Mark(..) | Condition::Connmark(..) => "for a mark".into(),
-        _ => "for something else".into(),
+        Condition::TcpFlags(..) => "TCP's flags".into(),
+        Condition::Length(..) => "the length".into(),
+        Condition::IcmpType(..) => "messages of ICMP".into(),
+        Condition::Protocol(number) => format!("all of protocol {number}"),
+        Condition::Connstate(_) | Condition::State(_) => "the connection's state".into(),
+        Condition::Mark(..) | Condition::Connmark(..) => "a mark".into(),
+        _ => "something else".into(),
     }
 }
 
@@ -318,7 +318,7 @@ fn named(what: &Condition) -> String {
 pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<ClassMatch, String> {
     if let Some(below) = acknowledgements(params).filter(|_| !v6) {
         return Err(format!(
-            "for short acknowledgements (packets of TCP with the flag ACK, of less than {below} bytes)"
+            "short acknowledgements (packets of TCP with the flag ACK, of less than {below} bytes)"
         ));
     }
     let mut class_match = ClassMatch::default();
@@ -335,7 +335,7 @@ pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<ClassMat
     for key in params.keys.iter().filter(|key| key.mask != 0) {
         let (value, mask) = (key.value, key.mask);
         if key.offset_mask != 0 {
-            return Err("for what is behind the header".into());
+            return Err("what is behind the header".into());
         }
         match (key.offset, mask, v6) {
             (8, 0x00ff_0000, false) | (4, 0x0000_ff00, true) => {}
@@ -353,12 +353,12 @@ pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<ClassMat
             }
             (offset, mask, _) if offset == at && (mask & 0xffff == 0 || mask >> 16 == 0) => {
                 if let Some(other) = protocol.filter(|number| !matches!(number, 6 | 17)) {
-                    return Err(format!("for packets of protocol {other} by what is behind their header"));
+                    return Err(format!("packets of protocol {other} by what is behind their header"));
                 }
                 let (low, bits) = if mask & 0xffff == 0 { (value >> 16, mask >> 16) } else { (value, mask) };
                 let open = !bits & 0xffff;
                 if open & (open + 1) != 0 {
-                    return Err(format!("for ports by the bits {bits:#x}, which are no range"));
+                    return Err(format!("ports by the bits {bits:#x}, which are no range"));
                 }
                 let range = (low as u16, (low | !bits & 0xffff) as u16);
                 class_match.ports.push(Ports { protocol, end: way.end(mask & 0xffff == 0), range });
@@ -373,17 +373,17 @@ pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<ClassMat
             }
             _ => {
                 let key = format!("match u32 {value:#010x} {mask:#010x} at {}", key.offset);
-                return Err(format!("for bytes that a short policy cannot ask for (`{key}`)"));
+                return Err(format!("bytes that a short policy cannot match (`{key}`)"));
             }
         }
     }
     match given {
         1 => Ok(class_match),
         0 => Err(match protocol {
-            Some(number) => format!("for all of protocol {number}"),
+            Some(number) => format!("all of protocol {number}"),
             None => "nothing, and takes everything".into(),
         }),
-        _ => Err("for several things at once".into()),
+        _ => Err("several things at once".into()),
     }
 }
 

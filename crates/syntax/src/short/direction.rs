@@ -83,7 +83,7 @@ impl Back<'_> {
         if self.way(dev) == Way::Lan && !is_lan(&on) {
             self.misfits.push(Misfit::new(
                 format!("the direction of {on}, which no command says"),
-                "it is taken for the device towards the LAN, because its classes ask for private networks as \
+                "it is taken for the device towards the LAN, because its classes match private networks as \
                 destinations",
             ));
         }

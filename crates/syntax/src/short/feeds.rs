@@ -103,7 +103,7 @@ impl Back<'_> {
         }
         for name in partial {
             self.miss(
-                format!("{name}, which redirects only what it asks for"),
+                format!("{name}, which redirects only what it matches"),
                 format!("a short policy shapes all that leaves by {}", tree.on),
             );
         }
@@ -125,7 +125,7 @@ impl Back<'_> {
     pub(super) fn arriving_elsewhere(&mut self, ifb: &str, device: &str) {
         for other in self.feeds(ifb).arriving.into_iter().filter(|other| other != device) {
             self.miss(
-                format!("what arrives at {other} and is led to {ifb}"),
+                format!("what arrives at {other} and is redirected to {ifb}"),
                 format!("a short policy that has {device} as its device shapes what arrives there alone"),
             );
         }

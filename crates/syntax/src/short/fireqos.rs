@@ -288,7 +288,7 @@ impl Reader {
         for (what, span) in wrong {
             self.wrong(
                 span,
-                format!("a short policy cannot ask for this: {what}"),
+                format!("a short policy cannot match this: {what}"),
                 "it matches ports, applications, DSCPs and hosts, each alone; keep the rest in a script",
             );
         }

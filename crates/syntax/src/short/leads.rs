@@ -63,11 +63,11 @@ impl Back<'_> {
                     self.miss(format!("{}, which takes everything", filter_text(filter)), "it is left out");
                 }
                 (FilterMatch::Other(what), Above::Everything) => {
-                    self.miss(format!("{}, which asks {what}", filter_text(filter)), "it is left out");
+                    self.miss(format!("{}, which matches {what}", filter_text(filter)), "it is left out");
                 }
                 (_, Above::Nothing) => self.miss(
                     format!(
-                        "{}, which is never asked, because nothing leads to {}",
+                        "{}, which is never evaluated, because nothing leads to {}",
                         filter_text(filter),
                         filter.parent
                     ),
@@ -75,11 +75,11 @@ impl Back<'_> {
                 ),
                 _ => self.miss(
                     format!(
-                        "{}, which is asked only of what other filters lead to {}",
+                        "{}, which sees only what other filters lead to {}",
                         filter_text(filter),
                         filter.parent
                     ),
-                    "it is left out: a class of a short policy asks for one thing at a time",
+                    "it is left out: a class of a short policy matches one thing at a time",
                 ),
             }
         }
@@ -169,13 +169,13 @@ impl Back<'_> {
                             "the rule `{rule}` to {}, which takes {condition} that no later rule marks",
                             class.classid
                         ),
-                        "it is left out: a class of a short policy asks for something, and what belongs to \
+                        "it is left out: a class of a short policy matches something, and what belongs to \
                         none is the rest",
                     );
                 }
                 Err(condition) => {
                     let what = format!(
-                        "the rule `{}` to {}, which asks {condition}",
+                        "the rule `{}` to {}, which matches {condition}",
                         rule_text(&chains[chain], rule),
                         class.classid
                     );
@@ -292,7 +292,7 @@ fn filter_match(filter: &FilterDump, params: &FilterParams, way: Way) -> FilterM
     match params {
         FilterParams::Fw(fw) => FilterMatch::Mark(fw.mask.unwrap_or(u32::MAX)),
         _ if takes_everything(params) => FilterMatch::Everything,
-        FilterParams::U32(u32) if u32.mark.is_some() => FilterMatch::Other("for a mark".into()),
+        FilterParams::U32(u32) if u32.mark.is_some() => FilterMatch::Other("a mark".into()),
         FilterParams::U32(u32) => match by_keys(u32, filter.protocol == ethertype::IPV6, way) {
             Ok(class_match) => FilterMatch::Match(class_match),
             Err(what) => FilterMatch::Other(what),

@@ -17,6 +17,10 @@ use tidegate_policy::dump::{FilterEntry, QdiscDump};
 
 /// The most of the link, per cent, that its classes may be guaranteed together.
 const MOST_PROMISED: u64 = 95;
+/// The part of the link that the class of DNS, clocks and short acknowledgements has.
+const CONTROL_PART: f64 = 0.05;
+/// The part of the link by which shares, which are rounded to per cent, may miss a rate.
+const ROUNDED: f64 = 0.02;
 /// How many hosts a short policy can distinguish; the greatest is the default.
 const BUCKETS: core::ops::RangeInclusive<u32> = 2..=64;
 const BUCKETS_BY_ITSELF: u32 = 16;
@@ -232,6 +236,9 @@ impl Back<'_> {
         self.lonely(main, other);
         self.order(&written, main, rest);
         let shares = self.shares(&written, main);
+        for tree in std::iter::once(main).chain(other) {
+            self.rest_rate(tree, shares.iter().sum::<u64>() as f64 / main.rate as f64);
+        }
         let rounded: u64 = shares.iter().map(|share| percent(*share, main.rate).max(1)).sum();
         let rounds = rounded <= MOST_PROMISED;
         let mut used: Vec<String> = Vec::new();
@@ -292,8 +299,8 @@ impl Back<'_> {
                 self.left_out(
                     dev,
                     class,
-                    ", to which only that leads which classes before it ask for, too",
-                    "it is left out: in a short policy the first class that asks for a packet has it",
+                    ", to which only that leads which classes before it match, too",
+                    "it is left out: in a short policy the first class that matches a packet has it",
                 );
             } else {
                 let instead = format!("it is left out: a short policy has {MAX_CLASSES} classes at most");
@@ -312,6 +319,27 @@ impl Back<'_> {
                 format!("the rate of class {} of {dev}, {}", class.id, rate_in_words(Rate(class.rate / 8))),
                 "in a short policy DNS, DHCP, clocks, ARP and short acknowledgements together have 5 % of \
                 the link guaranteed, and may borrow all that is free",
+            );
+        }
+    }
+
+    /// The default class has guaranteed what the others leave. `given`: their part of the link.
+    fn rest_rate(&mut self, tree: &Tree, given: f64) {
+        let Some(rest) = tree.classes.iter().find(|class| class.is_default) else { return };
+        let left = tree.rate as f64 * (1.0 - CONTROL_PART - given);
+        // A smaller difference may be what rounding makes.
+        if (rest.rate as f64 - left).abs() > tree.rate as f64 * ROUNDED {
+            self.miss(
+                format!(
+                    "the guaranteed rate of the default class {} of {}, {}",
+                    rest.id,
+                    tree.dev,
+                    rate_in_words(Rate(rest.rate / 8))
+                ),
+                format!(
+                    "what belongs to no class of a short policy has guaranteed what the others leave: {}",
+                    rate_in_words(Rate(left.max(0.0) as u64 / 8))
+                ),
             );
         }
     }

@@ -1,6 +1,6 @@
 //! What cannot be compared, or only with care.
 
-use super::side::Side;
+use super::side::{OF_EACH, Side};
 use crate::experiment::show::distinct;
 use std::collections::BTreeSet;
 use tidegate_measure::experiment::{Experiment, ExperimentCase};
@@ -117,6 +117,10 @@ fn policies(sides: &[Side]) -> Vec<String> {
     let names =
         distinct(sides.iter().flat_map(|side| &side.experiment.policies).map(|policy| policy.name.as_str()));
     let differs = |name: &&str| {
+        // Where the sides are policies, that they differ is what is compared.
+        if **name == *OF_EACH {
+            return false;
+        }
         let same = sides
             .iter()
             .flat_map(|side| side.experiment.policies.iter().filter(|policy| policy.name == **name));

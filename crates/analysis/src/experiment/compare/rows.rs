@@ -2,7 +2,7 @@
 //!
 //! What was predicted and what was measured are two results like any others.
 
-use super::side::Side;
+use super::side::{OF_EACH, Side};
 use super::{apart, significance};
 use crate::experiment::show::{distinct, spread, written};
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ pub struct Comparing<'s> {
 /// A figure of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonRow {
-    /// The policy's name.
+    /// The policy's name; empty where the sides are policies.
     pub policy: String,
     /// The load's name.
     pub load: String,
@@ -73,6 +73,11 @@ impl<'s> Comparing<'s> {
         }
         significance::adjust(rows.iter_mut().flat_map(|row| row.p_values.iter_mut().flatten()));
         Comparing { sides, rows, apart: apart::sentences(sides) }
+    }
+
+    /// True if the policies of one result are compared ([`Side::policies`]).
+    pub fn is_of_policies(&self) -> bool {
+        self.rows.iter().all(|row| row.policy == OF_EACH)
     }
 
     /// What the signs behind changes mean, in sentences: of the significant ones, and of those that are not

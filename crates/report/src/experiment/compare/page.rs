@@ -10,16 +10,17 @@ use crate::html::parts::{Data, Reading, Tabled as _, capital, chip, figure, pros
 use maud::{Markup, html};
 use tidegate_analysis::experiment::{Comparing, ComparisonRow, Side, by, series};
 use tidegate_measure::Durations;
-use tidegate_measure::experiment::group_of;
+use tidegate_measure::experiment::{Experiment, group_of};
 use tidegate_measure::numbers::format_duration;
 
 /// The page of a comparison: an HTML document that needs nothing else.
 pub fn comparison_page(comparing: &Comparing<'_>) -> String {
     let names: Vec<&str> = comparing.sides.iter().map(|side| side.label.as_str()).collect();
+    let of_policies = comparing.is_of_policies();
     let heading = names.join(" and ");
     let content = html! {
         header {
-            p.eyebrow { "tidegate · results compared" }
+            p.eyebrow { "tidegate · " (if of_policies { "policies compared" } else { "results compared" }) }
             h1.name { (heading) }
             (results(comparing))
         }
@@ -36,11 +37,15 @@ pub fn comparison_page(comparing: &Comparing<'_>) -> String {
 
 /// The results that are compared, each in its look.
 fn results(comparing: &Comparing<'_>) -> Markup {
+    let about = |experiment: &Experiment| match experiment.policies.first() {
+        Some(policy) if comparing.is_of_policies() => policy.title.clone(),
+        _ => experiment.title.clone(),
+    };
     html! {
         ul.keys {
             @for (n, Side { label, experiment }) in comparing.sides.iter().enumerate() {
                 li {
-                    (chip(Look(n).colour())) b { (label) } " " (experiment.title) " "
+                    (chip(Look(n).colour())) b { (label) } " " (about(experiment)) " "
                     span { "· " (by(experiment)) ", seed " (experiment.seed) }
                 }
             }
@@ -121,14 +126,20 @@ fn summary(comparing: &Comparing<'_>, id: &str) -> Option<Drawing> {
 /// The title of a case: the one in the first result that has it.
 fn names(comparing: &Comparing<'_>, policy: &str, load: &str) -> String {
     let case = comparing.sides.iter().find_map(|side| side.experiment.case(policy, load));
-    case.map_or_else(
-        || format!("{load}, {policy}"),
-        |case| format!("{}, {}", title(&case.load.title, load), title(&case.policy.title, policy)),
-    )
+    let of_policies = comparing.is_of_policies();
+    let load_title =
+        case.as_ref().map_or_else(|| load.to_owned(), |case| title(&case.load.title, load).into());
+    match case {
+        _ if of_policies => load_title,
+        Some(case) => format!("{load_title}, {}", title(&case.policy.title, policy)),
+        None => format!("{load_title}, {policy}"),
+    }
 }
 
 fn table(comparing: &Comparing<'_>, rows: &[&ComparisonRow]) -> Data {
-    let mut head = ["load", "policy", "figure"].map(str::to_owned).to_vec();
+    let of_policies = comparing.is_of_policies();
+    let keys = if of_policies { &["load", "figure"][..] } else { &["load", "policy", "figure"] };
+    let mut head: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
     for (n, side) in comparing.sides.iter().enumerate() {
         head.push(side.label.clone());
         if n > 0 {
@@ -136,7 +147,9 @@ fn table(comparing: &Comparing<'_>, rows: &[&ComparisonRow]) -> Data {
         }
     }
     let row = |row: &&ComparisonRow| {
-        let mut cells = vec![row.load.clone(), row.policy.clone(), row.figure.clone()];
+        let mut cells = vec![row.load.clone()];
+        cells.extend((!of_policies).then(|| row.policy.clone()));
+        cells.push(row.figure.clone());
         for side in 0..comparing.sides.len() {
             cells.push(row.shown(side));
             if side > 0 {
@@ -208,8 +221,11 @@ fn answers(all: &[RunView<'_>], name: &str, id: &str, meanwhile: &Happened<'_>) 
 }
 
 fn again(comparing: &Comparing<'_>) -> Markup {
-    let commands: Vec<String> =
-        comparing.sides.iter().map(|side| format!("# {}\n{}", side.label, side.experiment.again)).collect();
+    let of_side = |side: &Side| format!("# {}\n{}", side.label, side.experiment.again);
+    let commands: Vec<String> = match comparing.sides {
+        [first, ..] if comparing.is_of_policies() => vec![first.experiment.again.clone()],
+        sides => sides.iter().map(of_side).collect(),
+    };
     html! {
         footer {
             h2 { "Again" }

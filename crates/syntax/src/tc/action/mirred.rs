@@ -19,7 +19,7 @@ pub(super) const ROW: Row = Row {
     lead: Some("\n\t"),
 };
 
-const FORM: &str = "Packets are led to another device so: action mirred egress redirect dev ifb0";
+const FORM: &str = "Packets are redirected to another device so: action mirred egress redirect dev ifb0";
 
 /// The words before the device.
 #[derive(Default)]
@@ -55,7 +55,7 @@ fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Failed> {
     if !env.has(name) {
         return Err(bad(format!("Cannot find device \"{name}\""), words.last())
             .remedy(
-                "Packets can only be led to a device that is there; make it first: ip link add NAME \
+                "Packets can only be redirected to a device that exists; make it first: ip link add NAME \
             type ifb.",
             )
             .into());
