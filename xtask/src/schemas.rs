@@ -89,9 +89,17 @@ fn described(text: &str) -> Vec<(String, String)> {
 /// The schema of a type as the description writes it.
 fn kind_of(text: &str) -> Value {
     let inside = |open: char, close: char| text.strip_prefix(open)?.strip_suffix(close);
-    if text.starts_with('"') {
-        let values = text.split(" | ").map(|one| serde_json::from_str::<Value>(one).expect("a value"));
-        return json!({"enum": values.collect::<Vec<_>>()});
+    let choices: Vec<&str> = text.split(" | ").collect();
+    let values: Vec<Value> = choices.iter().filter_map(|one| serde_json::from_str(one).ok()).collect();
+    if !values.is_empty() {
+        let types = choices.iter().filter(|one| serde_json::from_str::<Value>(one).is_err());
+        let mut all: Vec<Value> = types.map(|one| kind_of(one)).collect();
+        let values = json!({"enum": values});
+        if all.is_empty() {
+            return values;
+        }
+        all.push(values);
+        return json!({"anyOf": all});
     }
     if let Some(of) = inside('[', ']') {
         let parts = parts(of);
@@ -215,6 +223,7 @@ mod tests {
             ),
             ("{any}", json!({"type": "object", "additionalProperties": {}})),
             ("\"a\" | null", json!({"enum": ["a", null]})),
+            ("Hop | \"a\"", json!({"anyOf": [{"$ref": "#/$defs/Hop"}, {"enum": ["a"]}]})),
         ];
         for (text, schema) in rows {
             assert_eq!(kind_of(text), schema, "{text}");

@@ -67,9 +67,9 @@ impl ChangeVerdict {
         match self {
             ChangeVerdict::Better => "better",
             ChangeVerdict::Worse => "worse",
-            ChangeVerdict::Costs => "its price",
+            ChangeVerdict::Costs => "cost",
             ChangeVerdict::Same => "the same",
-            ChangeVerdict::Unsure => "not sure",
+            ChangeVerdict::Unsure => "not significant",
         }
     }
 }

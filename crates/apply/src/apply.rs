@@ -301,7 +301,7 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
             warn(
                 report,
                 format!(
-                    "it still waits to be confirmed, and is undone in {} s unless you say: tidegate confirm \
+                    "it still waits to be confirmed, and is undone in {} s unless confirmed: tidegate confirm \
                     {name}",
                     left.as_secs()
                 ),

@@ -92,9 +92,9 @@ impl fmt::Display for Notice {
             Notice::Applied { devices, name, confirm } => {
                 writeln!(f, "applied to {}", devices.join(", "))?;
                 if let Some(seconds) = confirm {
-                    writeln!(f, "it is undone in {seconds} s unless you say: tidegate confirm {name}")?;
+                    writeln!(f, "it is undone in {seconds} s unless confirmed: tidegate confirm {name}")?;
                 }
-                writeln!(f, "at work: tidegate top {name}; back: tidegate revert {name}")
+                writeln!(f, "watch it: tidegate top {name}; undo it: tidegate revert {name}")
             }
         }
     }

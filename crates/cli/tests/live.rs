@@ -185,7 +185,7 @@ fn what_is_not_confirmed_goes_by_itself() {
         &["apply", &home, "--backend", "kernel"],
         &[("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22")],
     ));
-    assert!(output.contains("it is undone in 60 s unless you say: tidegate confirm eth0"), "{output}");
+    assert!(output.contains("it is undone in 60 s unless confirmed: tidegate confirm eth0"), "{output}");
     assert_eq!(json(&computer.tidegate(&["status", "--json"]))["policies"][0]["confirm"]["seconds"], 60);
     assert_eq!(status(&computer).1["undone"], Value::Null, "until the next apply");
     // sudo removes the variable: then that of a parent process counts. Set and empty, it means that this is

@@ -150,7 +150,7 @@ impl PingTarget {
                 "no replies: the host may be down or unreachable, or a firewall drops such requests",
             ));
         } else if answered < HUNDRED {
-            doubts.push(format!("of {answered} answers the 99th percentile is the slowest"));
+            doubts.push(format!("of {answered} replies the 99th percentile is the slowest"));
         }
         if self.passed_over > 0 {
             let count = self.passed_over;

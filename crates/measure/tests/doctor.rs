@@ -217,7 +217,7 @@ fn what_comes_in_and_what_goes_around() {
         facts.devices[0].inwards = Inwards::Plain;
         facts.devices.remove(1);
     };
-    let words = "what comes in by it (32.0 Mbit/s now) is not";
+    let words = "what arrives there (32.0 Mbit/s now) is not";
     assert_found("nobody shapes the download", plain, &[("download-unshaped", Warning, words)]);
     let lan = |facts: &mut Facts| {
         facts.devices[0].inwards = Inwards::Plain;

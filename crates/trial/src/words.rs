@@ -23,8 +23,8 @@ pub(super) fn rule(rule: &NetfilterRule, connection: bool) -> String {
 /// The devices that a rule matches, in words.
 fn matched_devices(rule: &NetfilterRule) -> Vec<String> {
     let word = |m: &Match| match &m.what {
-        Condition::In(name) if m.not => Some(format!("what does not come in by {name}")),
-        Condition::In(name) => Some(format!("what comes in by {name}")),
+        Condition::In(name) if m.not => Some(format!("what does not arrive at {name}")),
+        Condition::In(name) => Some(format!("what arrives at {name}")),
         // Which device packets leave by is known where a class's title is read, unless they do not.
         Condition::Out(name) if m.not => Some(format!("what does not leave by {name}")),
         _ => None,
@@ -335,11 +335,11 @@ mod tests {
                 false,
             ),
         ];
-        assert_eq!(all(vec![condition_match(Condition::In("br0".into()))], false), "what comes in by br0");
+        assert_eq!(all(vec![condition_match(Condition::In("br0".into()))], false), "what arrives at br0");
         let elsewhere = Match { not: true, what: Condition::Out("eth0".into()) };
         assert_eq!(
             all(vec![elsewhere, condition_match(Condition::In("br0".into()))], false),
-            "what does not leave by eth0 and what comes in by br0"
+            "what does not leave by eth0 and what arrives at br0"
         );
         let expected = [
             "everything",

@@ -19,7 +19,7 @@ pub struct ComparisonText {
     pub spread: Option<String>,
     /// What it must lie within: `450 ms to 950 ms`, `at most 200 ms`; empty without bounds.
     pub bounds: String,
-    /// `ok`, `FAILED`, or `told` where nothing is required.
+    /// `ok`, `FAILED`, or `info` where nothing is required.
     pub verdict: &'static str,
 }
 

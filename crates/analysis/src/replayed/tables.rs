@@ -33,7 +33,7 @@ pub fn overview(replayed: &Replayed, inward: bool) -> Data {
         row.extend(first.map(|first| times(of_way(first, inward), fates)));
         row
     };
-    let way = if inward { "what comes in" } else { "what goes out" };
+    let way = if inward { "incoming" } else { "outgoing" };
     Data { caption: capital(way), head, rows: replayed.policies.iter().map(row).collect() }
 }
 

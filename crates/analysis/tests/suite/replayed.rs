@@ -86,7 +86,7 @@ fn tables() {
         (
             overview(&of, false),
             vec![
-                "What goes out: policy | sent | lost | marked | median | p95 | p99 | longest | p95 to none",
+                "Outgoing: policy | sent | lost | marked | median | p95 | p99 | longest | p95 to none",
                 "none | 90 | 10 (10.0 %) | 3 | 200 ms | 200 ms | 200 ms | 200 ms | –",
                 "fair | 90 | 10 (10.0 %) | 3 | 50.0 ms | 50.0 ms | 50.0 ms | 50.0 ms | × 0.25",
             ],
@@ -94,7 +94,7 @@ fn tables() {
         (
             overview(&of, true),
             vec![
-                "What comes in: policy | sent | lost | marked | median | p95 | p99 | longest | p95 to none",
+                "Incoming: policy | sent | lost | marked | median | p95 | p99 | longest | p95 to none",
                 "none | 10 | – | – | 0 | 0 | 0 | 0 | –",
                 "fair | 10 | – | – | 0 | 0 | 0 | 0 | –",
             ],

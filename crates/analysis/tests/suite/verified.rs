@@ -59,7 +59,7 @@ fn three_rounds() {
         "ping.p95: 110 ms → 20.0 ms, −90.0 ms (−115 ms to −65.2 ms): better",
         "ping.loss: 0.0 % → 0.0 %, 0.0 %: the same",
         // −25,000, −24,000 and −23,000 bytes a second: 0.192 ± 0.0199 Mbit/s less.
-        "upload.rate: 1.00 Mbit/s → 808 kbit/s, −192 kbit/s (−212 kbit/s to −172 kbit/s): its price",
+        "upload.rate: 1.00 Mbit/s → 808 kbit/s, −192 kbit/s (−212 kbit/s to −172 kbit/s): cost",
     ];
     assert_eq!(lines_of(&of), expected);
     let document = json(&of);
@@ -99,8 +99,8 @@ fn verdicts() {
         assert_eq!(verdicts_of(rounds), expected, "{rounds:?}");
     }
     let one = lines_of(&experiment(&[[(10, 125_000), (15, 250_000)]]));
-    assert_eq!(one[0], "ping.median: 10.0 ms → 15.0 ms, +5.00 ms: not sure");
-    assert_eq!(one[3], "upload.rate: 1.00 Mbit/s → 2.00 Mbit/s, +1.00 Mbit/s: not sure");
+    assert_eq!(one[0], "ping.median: 10.0 ms → 15.0 ms, +5.00 ms: not significant");
+    assert_eq!(one[3], "upload.rate: 1.00 Mbit/s → 2.00 Mbit/s, +1.00 Mbit/s: not significant");
     let [_, worse] = &lines_of(&experiment(&[[(10, 1), (20, 1)], [(10, 1), (21, 1)]]))[..2] else {
         panic!("two rows")
     };

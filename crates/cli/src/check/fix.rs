@@ -25,7 +25,6 @@ pub(super) fn write(checked: &Checked, copy: &Path) -> anyhow::Result<Fixed> {
     let several = sources.len() > 1;
     let copies: Vec<PathBuf> =
         sources.iter().map(|source| copy_of(Path::new(&source.name), copy, several)).collect();
-    crate::output::may_write(copies.iter().map(PathBuf::as_path)).context("--fix writes a copy")?;
     if let Some((at, twice)) = copies.iter().enumerate().find(|(at, path)| copies[..*at].contains(path)) {
         let first = copies.iter().position(|path| path == twice).unwrap_or(at);
         let (first, second) = (&sources[first].name, &sources[at].name);
@@ -33,6 +32,10 @@ pub(super) fn write(checked: &Checked, copy: &Path) -> anyhow::Result<Fixed> {
             "--fix would write {first} and {second} to {}; check files of the same name apart",
             twice.display()
         );
+    }
+    // A directory that is made now has nothing in it.
+    if !several || copy.exists() {
+        crate::output::may_write(copies.iter().map(PathBuf::as_path)).context("--fix writes a copy")?;
     }
     if several {
         crate::output::directory(copy)?;

@@ -13,7 +13,7 @@ use tidegate_apply::ApplyOptions;
 /// anything is refused, all of it is undone.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
-If this process dies before the policy is complete, or the SSH session ends with it, a watchdog process \
+If this process dies before the policy is complete, or the SSH session ends with it, a guardian process \
 undoes what was done.
 
 Exit codes: 0 applied, or applied already; 1 refused: nothing was changed, or all was undone (with --dry-run: \
@@ -138,7 +138,7 @@ pub struct Revert {
     #[arg(long)]
     pub json: bool,
     /// Watch over a change of what was applied under this name: undo it if the process that made it dies, or
-    /// if it is not confirmed. Other commands start such a watchdog
+    /// if it is not confirmed. Other commands start such a guardian
     #[arg(long, hide = true)]
     pub guard: bool,
 }

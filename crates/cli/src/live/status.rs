@@ -73,12 +73,12 @@ fn text(one: &Value) -> String {
         _ => "the kernel".to_owned(),
     };
     out += &format!(
-        "  back end: {by}{}\n",
+        "  backend: {by}{}\n",
         one["why"].as_str().map(|why| format!(" ({why})")).unwrap_or_default()
     );
     out += &about_job(name, one);
     if let Some(left) = one["confirm"]["left_s"].as_f64() {
-        out += &format!("  undone in {left:.0} s unless you say: tidegate confirm {name}\n");
+        out += &format!("  undone in {left:.0} s unless confirmed: tidegate confirm {name}\n");
     }
     out += &about_daemon(name, one);
     for line in strings(&one["drift"]).iter().flat_map(|lines| lines.lines()) {

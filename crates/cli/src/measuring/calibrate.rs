@@ -20,8 +20,8 @@ use tidegate_sys::interrupt;
 /// These are the rates to write into a policy.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The line is flooded, and then loaded at rates ever closer to its capacity: about half a minute each way, \
-longer below 1 Mbit/s.
+The line is flooded, and then loaded at rates ever closer to its capacity: about 12 seconds for one direction and \
+half a minute for both, longer below 1 Mbit/s.
 
 Exit codes: 0 done; 1 no rate was found; 2 wrong usage or input; 3 partial result; 4 not permitted.
 
@@ -89,7 +89,7 @@ fn measure(options: &Options) -> anyhow::Result<CalibrationDocument> {
     let mut far = KeptPath::connect(&options.far.target(&options.host)?, interrupt::notice)?;
     tell(is_quiet, "flooding");
     let found = calibrate(&mut far, ways(options.up, options.down), options.margin, &mut |way, step| {
-        let verdict = if step.sustained { "stood" } else { "too much" };
+        let verdict = if step.sustained { "passed" } else { "failed" };
         tell(is_quiet, &format!("{}: {:.3} Mbit/s {verdict}", way.name(), step.bits_per_second / 1e6));
     })?;
     tell(is_quiet, "");

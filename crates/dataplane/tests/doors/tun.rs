@@ -54,7 +54,8 @@ fn packets_pass_between_namespaces() {
         FrameOutcome::Pass
     });
     for addresses in [ADDRESSES, ADDRESSES_V6] {
-        assert_eq!(ping(&wire.remote, address(addresses[1]), 3, 56), Some(1));
+        // The first may be late on a busy computer.
+        assert!(ping(&wire.remote, address(addresses[1]), 3, 56).is_some(), "{addresses:?}");
         transfer(&wire.near, &wire.remote, address(addresses[0]), 3_000_000);
         transfer(&wire.remote, &wire.near, address(addresses[1]), 3_000_000);
     }

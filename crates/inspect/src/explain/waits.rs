@@ -44,7 +44,7 @@ impl Served {
         Served { assured: least(self.assured), most: least(self.most), ..self }
     }
 
-    /// What it is assured, where that is a rate.
+    /// What it is guaranteed, where that is a rate.
     fn assured(self) -> Option<f64> {
         self.assured.filter(|rate| *rate > 0.0 && rate.is_finite())
     }
@@ -565,7 +565,7 @@ fn with_time(first: String, bytes: u64, served: Served) -> Vec<String> {
     }
 }
 
-/// `40.3 s at the 300 kbit/s it is assured, 12.1 s at the 1 Mbit/s it may have when no other class sends`.
+/// `40.3 s at the 300 kbit/s it is guaranteed, 12.1 s at the 1 Mbit/s it may have when no other class sends`.
 fn time(bytes: u64, served: Served) -> String {
     let bits = bytes as f64 * 8.0;
     let at = |rate: f64, what: &str| {
@@ -575,7 +575,7 @@ fn time(bytes: u64, served: Served) -> String {
     match (served.assured(), served.most()) {
         (Some(assured), Some(most)) if (assured - most).abs() < 1.0 => at(assured, "it has"),
         (Some(assured), most) => {
-            let mut text = at(assured, "it is assured");
+            let mut text = at(assured, "it is guaranteed");
             if let Some(most) = most {
                 text.push_str(&format!(", {}", at(most, "it may have when no other class sends")));
             }

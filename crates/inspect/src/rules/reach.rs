@@ -150,7 +150,7 @@ fn dead_filter(
         level,
         place: step.place.clone(),
         what: format!(
-            "no packet reaches {}{}{}: {} before it take{} all that it matches{coming}",
+            "no packet reaches {}{}{}: {} before it take{} all that it would match{coming}",
             if rest { "a part of this line" } else { "this filter" },
             context.on(&dump.dev),
             context.which(step),
@@ -297,7 +297,7 @@ fn dead_rule(
         level: Level::Warning,
         place: step.place.clone(),
         what: format!(
-            "no packet reaches {}{}: {} before it take{} all that it matches",
+            "no packet reaches {}{}: {} before it take{} all that it would match",
             if rest { "a part of this line" } else { "this rule" },
             context.which(step),
             named(&lines),

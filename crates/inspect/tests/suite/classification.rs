@@ -53,7 +53,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0xb8 0xfc f
     assert_eq!(
         in_bands(text, Rule::Unreachable),
         "\
-line 8, warning R1: no packet reaches this filter: line 6 before it takes all that it matches
+line 8, warning R1: no packet reaches this filter: line 6 before it takes all that it would match
   what it matches goes to 1:20, not to 1:10
   shown: tcp 192.168.1.10 > 198.51.100.7:443 dscp EF out eth0: 1:20
   fix: have it evaluated before them: pref 4
@@ -73,7 +73,7 @@ flowid 1:30";
     assert_eq!(
         in_bands(text, Rule::Unreachable),
         "\
-line 8, warning R1: no packet reaches this filter: line 6, line 7 before it take all that it matches
+line 8, warning R1: no packet reaches this filter: line 6, line 7 before it take all that it would match
   what it matches goes to 1:10, not to 1:30
   shown: tcp 10.0.0.10 > 198.51.100.7:25 out eth0: 1:10
   fix: put it before what takes its packets
@@ -90,7 +90,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip tos 0x10 0xfc f
     assert_eq!(
         in_bands(text, Rule::Unreachable),
         "\
-line 7, note R1: no packet reaches this filter: line 6 before it takes all that it matches
+line 7, note R1: no packet reaches this filter: line 6 before it takes all that it would match
   the packets it matches go to 1:10 all the same
   shown: tcp 192.168.1.10 > 198.51.100.7:443 tos 0x10 out eth0: 1:10
   fix: remove the line
@@ -110,7 +110,7 @@ iptables -t mangle -A FORWARD -o eth0 -p udp --dport 53 -j MARK --set-mark 1";
     assert_eq!(
         in_bands(text, Rule::Unreachable),
         "\
-line 10, warning R1: no packet reaches this rule: line 9 before it takes all that it matches
+line 10, warning R1: no packet reaches this rule: line 9 before it takes all that it would match
   it never gets mark 1 here
   shown: udp 192.168.1.10 > 198.51.100.7:53 out eth0: 1:30, with mark 2
   fix: put it before them, or remove it
@@ -188,6 +188,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p udp -j MARK --set-mark 1";
 line 7, warning R8: no packet carries mark 1: the filter never matches
   the rules that set it are for IPv4: ip6tables has its own
   shown: marks on eth0: 0
+  fix: set it for IPv6, too: ip6tables -t mangle … -j MARK --set-mark 1
 "
     );
 }
@@ -277,7 +278,7 @@ tc filter add dev eth0 parent 1:1 protocol ip pref 1 u32 match ip tos 0x08 0xfc 
         in_bands(text, Rule::Unreachable),
         "\
 line 6, warning R1: no packet comes to 1:1, where 2 filters hang
-  a packet is asked the filters of 1: first, and none of them leads to 1:1
+  the filters of 1: are evaluated first, and none of them leads to 1:1
   shown: tcp 192.168.1.10 > 198.51.100.7:443 tos 0x10 out eth0: 1:20
   fix: hang them on the qdisc: parent 1:
     6 (30, 33): \"1:\"
@@ -427,7 +428,8 @@ line 18, note R18: hosts (by src) are dealt into 16 classes by a hash
   two of 5 share one with a chance of 50 %, two of 10 with 97 %, until the hash changes, every 300 s, when \
   all are distributed again
   shown: 1 - 16! / (16 - 5)! / 16^5 = 50 %
-line 19, warning R1: no packet reaches this filter: line 18 before it takes all that it matches
+  fix: more buckets (divisor) share less, a filter for each host shares nothing
+line 19, warning R1: no packet reaches this filter: line 18 before it takes all that it would match
   what it matches goes where a hash says, not to 1:1
   shown: tcp 192.168.1.10 > 198.51.100.7:443 out eth0: 1:1
   fix: remove the line
@@ -512,7 +514,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0xb8 0xfc f
         output,
         "\
 line 6, warning R1: no packet reaches this filter (`match ip tos 0xb8 0xfc flowid 1:10`): \
-line 6 (`match ip tos 0x18 0x1c flowid 1:20`) before it takes all that it matches
+line 6 (`match ip tos 0x18 0x1c flowid 1:20`) before it takes all that it would match
   what it matches goes to 1:20, not to 1:10
   shown: tcp 192.168.1.10 > 198.51.100.7:443 dscp EF out eth0: 1:20
   fix: put it before what takes its packets

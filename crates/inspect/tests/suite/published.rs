@@ -85,7 +85,7 @@ fn a_filter_of_an_inner_qdisc_is_shadowed_among_what_comes_there() {
                 tc filter add dev eth0 parent 2: protocol ip prio 7 u32 match ip src 0.0.0.0/0 action drop";
     let parts = [
         "6 warning R1: no packet reaches this filter",
-        "before it takes all that it matches, of what comes to 2:",
+        "before it takes all that it would match, of what comes to 2:",
     ];
     check_finding(text, &[Rule::Unreachable], &parts);
 }

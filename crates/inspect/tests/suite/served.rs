@@ -12,8 +12,7 @@ fn a_ceil_is_reached_where_siblings_lend() {
     let top = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
                tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit ceil 10mbit\n\
                tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit ceil 10mbit";
-    let output =
-        "12.1 s at the 1 Mbit/s it is assured, 2.4 s at the 5 Mbit/s it may have when no other class sends";
+    let output = "12.1 s at the 1 Mbit/s it is guaranteed, 2.4 s at the 5 Mbit/s it may have when no other class sends";
     assert_eq!(at_worst(top), format!("{LONG}: {output}\n"));
     let alone = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
                  tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit ceil 10mbit";
@@ -39,8 +38,7 @@ fn a_guaranteed_rate_is_not_limited_from_above() {
                   tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit ceil 10mbit\n\
                   tc qdisc add dev eth0 parent 1:30 handle 2: htb default 10\n\
                   tc class add dev eth0 parent 2: classid 2:10 htb rate 5mbit";
-    let output =
-        "12.1 s at the 1 Mbit/s it is assured, 2.4 s at the 5 Mbit/s it may have when no other class sends";
+    let output = "12.1 s at the 1 Mbit/s it is guaranteed, 2.4 s at the 5 Mbit/s it may have when no other class sends";
     assert_eq!(at_worst(within), format!("{LONG}: {output}\n"));
 }
 

@@ -155,7 +155,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 5060 0xff
 "
     );
     let real = waits(shared, "udp 10.0.0.1:4000 > 10.9.0.1:5060");
-    assert!(real.contains("at the 9 Mbit/s it is assured") && !real.contains("weight"), "{real}");
+    assert!(real.contains("at the 9 Mbit/s it is guaranteed") && !real.contains("weight"), "{real}");
     let above_limit = "tc qdisc add dev eth0 root handle 1: hfsc default 13
 tc class add dev eth0 parent 1: classid 1:1 hfsc ls m2 10mbit ul m2 10mbit
 tc class add dev eth0 parent 1:1 classid 1:13 hfsc sc m2 2mbit ul m2 1mbit";

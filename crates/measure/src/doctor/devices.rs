@@ -260,12 +260,12 @@ fn download(facts: &Facts, device: &DeviceFacts) -> Option<DoctorFinding> {
         severity: Severity::Warning,
         device: name.clone(),
         what: format!(
-            "what leaves by {name} is shaped to {}, what comes in by it ({} now) is not: a download fills \
+            "what leaves by {name} is shaped to {}, what arrives there ({} now) is not: a download fills \
             the provider's queue",
             rate_in_words(rate as f64),
             rate_in_words(came)
         ),
-        remedy: "lead what comes in through an ifb that shapes it to a little less than the line brings"
+        remedy: "redirect what arrives to an ifb that shapes it to a little less than the line's rate"
             .to_string(),
         commands: [
             "ip link add ifb0 type ifb".to_string(),

@@ -134,9 +134,9 @@ fn unused(device: &DeviceFacts) -> Option<DoctorFinding> {
         ),
         remedy: "find out which filter a packet matches, and which can never match".to_string(),
         commands: [
-            "tidegate import --live > standing.sh && tidegate check standing.sh".to_string(),
+            "tidegate import --live > live.sh && tidegate check live.sh".to_string(),
             format!(
-                "tidegate explain standing.sh --packet 'udp 192.0.2.1:40000 > 192.0.2.2:53 out {}'",
+                "tidegate explain live.sh --packet 'udp 192.0.2.1:40000 > 192.0.2.2:53 out {}'",
                 device.name
             ),
         ]
@@ -238,7 +238,7 @@ fn checked(facts: &Facts) -> Option<DoctorFinding> {
         device: String::new(),
         what: format!("the policy itself has mistakes: {rule}: {first}{more}"),
         remedy: "the checker says where, why, and what to write instead".to_string(),
-        commands: ["tidegate import --live > standing.sh && tidegate check standing.sh".to_string()].into(),
+        commands: ["tidegate import --live > live.sh && tidegate check live.sh".to_string()].into(),
     })
 }
 

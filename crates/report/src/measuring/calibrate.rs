@@ -85,7 +85,7 @@ fn table(steps: &[RateTrial]) -> Table {
             format_duration(step.delay_ns as u64),
             format!("{:+.1} ms/s", step.slope * 1e3),
             percent(step.loss),
-            if step.sustained { "stood".to_owned() } else { "too much".to_owned() },
+            if step.sustained { "passed".to_owned() } else { "failed".to_owned() },
         ]);
     }
     table
@@ -125,7 +125,7 @@ mod tests {
         let sentence = text(&document(vec![step], 5e6, None));
         for expected in [
             "up: delay does not rise up to 5.00 Mbit/s",
-            "5.00 Mbit/s  2.00 ms  -10.0 ms/s  0.0 %  stood",
+            "5.00 Mbit/s  2.00 ms  -10.0 ms/s  0.0 %  passed",
             "  up   = \"4790kbit\"\n",
         ] {
             assert!(sentence.contains(expected), "{expected} in\n{sentence}");

@@ -176,9 +176,9 @@ fn looked_at(facts: &Facts) -> Vec<String> {
         facts.softnet.processed
     ));
     all.push(
-        "offloads and hardware filters, driver queues (BQL), flow tables of nft, which device carries, who \
-        limits, double shaping, classes without packets, what comes in, what keeps the network alive, and \
-        what `tidegate check` asks"
+        "offloads and hardware filters, driver queues (BQL), flow tables of nft, which device carries the traffic, what \
+        limits the rate, double shaping, classes without packets, downloads, packets that keep the network \
+        alive, and the rules of `tidegate check`"
             .to_owned(),
     );
     all

@@ -77,7 +77,7 @@ impl<'s> Comparing<'s> {
 
     /// True if the policies of one result are compared ([`Side::policies`]).
     pub fn is_of_policies(&self) -> bool {
-        self.rows.iter().all(|row| row.policy == OF_EACH)
+        self.sides.iter().flat_map(|side| &side.experiment.policies).all(|policy| policy.name == OF_EACH)
     }
 
     /// What the signs behind changes mean, in sentences: of the significant ones, and of those that are not
