@@ -166,6 +166,7 @@ const CRATES: [(&str, Purity, &[&str]); 38] = [
             "policy",
             "packet",
             "sys",
+            "text",
         ],
     ),
     ("web", Purity::Impure, &["measure", "analysis", "report", "sys"]),

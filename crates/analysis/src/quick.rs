@@ -41,14 +41,17 @@ pub fn json(quick: &Quick) -> Value {
             .iter()
             .map(|one| json!({"load": one.load.word(), "without": both(one.without), "with": both(one.with)}))
             .collect();
-        json!({"policy": remedy.policy, "predicted": predicted})
+        json!({"policy": remedy.policy, "missing": remedy.missing, "saved": remedy.saved, "predicted": predicted})
     });
+    let next: Vec<Value> =
+        quick.next.iter().map(|step| json!({"what": step.what, "commands": step.commands})).collect();
     let (up, down) = quick.rates();
     json!({
         "tidegate_quick": 2, "version": quick.version, "command": quick.again, "began_ns": quick.began_ns, "partial": quick.partial,
         "grade": quick.grade().map(Grade::letter), "round_trips_per_minute": quick.round_trips_per_minute(),
         "up_bits_per_second": up.map(CapacityEstimate::bits), "down_bits_per_second": down.map(CapacityEstimate::bits),
         "up_is_full": up.map(|rate| rate.full().is_some()), "down_is_full": down.map(|rate| rate.full().is_some()),
-        "hops": places, "phases": phases, "remedy": remedy, "notes": quick.notes,
+        "hops": places, "phases": phases, "remedy": remedy, "next": next,
+        "notes": quick.notes,
     })
 }

@@ -278,6 +278,15 @@ pub fn note(words: Arguments<'_>) {
     let _ = io::stderr().lock().write_all(shown.as_bytes());
 }
 
+/// Prints an error to standard error, folded to its terminal as results are.
+pub(crate) fn error_lines(words: &str) {
+    let terminal = io::stderr();
+    let columns = terminal.is_terminal().then(|| tidegate_sys::terminal::size(&terminal)).flatten();
+    let shown = String::from(tidegate_text::lines(&format!("{words}\n")));
+    let shown = columns.map_or(shown.clone(), |(columns, _)| wrapped(&shown, columns));
+    let _ = terminal.lock().write_all(shown.as_bytes());
+}
+
 /// Prints bytes to standard output as they are: captures for other programs, and what is safe already.
 pub(crate) fn bytes(bytes: &[u8]) {
     if let Err(error) = raw(bytes) {

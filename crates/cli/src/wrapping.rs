@@ -29,7 +29,8 @@ fn is_to_copy(line: &str) -> bool {
         let (number, rest) = text.split_once('|').unwrap_or(("x", ""));
         rest.starts_with(' ') && number.trim().chars().all(|digit| digit.is_ascii_digit())
     };
-    let is_command = ["tidegate ", "tc ", "ip ", "sudo "].iter().any(|name| text.starts_with(name));
+    let is_command =
+        ["tidegate ", "tc ", "ip ", "sudo ", "printf ", "timeout "].iter().any(|name| text.starts_with(name));
     text.starts_with("Again: ") || (line.starts_with("    ") && is_command) || is_source()
 }
 

@@ -41,7 +41,18 @@ fn a_bloated_line_is_found_with_pings_alone() {
     let place = Place::new("quick-pings");
     let (page, policy) = (place.0.join("line.html"), place.0.join("fix.toml"));
     let (page_name, policy_name) = (page.to_str().expect("text"), policy.to_str().expect("text"));
-    let words = ["quick", "server", "--time", "20s", "--json", "-o", page_name, "--policy", policy_name];
+    let words = [
+        "quick",
+        "server",
+        "--echo-load",
+        "--time",
+        "20s",
+        "--json",
+        "-o",
+        page_name,
+        "--policy",
+        policy_name,
+    ];
     let output = behind_a_line(&[], &words);
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let quick = document(&output);
@@ -59,17 +70,129 @@ fn a_bloated_line_is_found_with_pings_alone() {
     let growth = growth.map_or(f64::NAN, |(full, idle)| full - idle);
     assert!((200e6..=420e6).contains(&growth), "160 kB are 320 ms: {growth}");
     assert!(std::fs::read_to_string(&page).expect("a page").contains("Grade "));
-    let policy = std::fs::read_to_string(&policy).expect("a policy");
-    assert!(policy.contains("preset = \"home\"") && !policy.contains("\ndown"), "{policy}");
-    assert!(policy.contains("# down = \"…\" (at least "), "{policy}");
+    // Half a policy is printed, and not saved: `tidegate try` needs both rates.
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("was not written: the download rate was not measured"), "{stderr}");
+    assert!(!policy.exists() && quick["remedy"]["missing"] == "download", "{}", quick["remedy"]);
+    let proposed = quick["remedy"]["policy"].as_str().expect("a policy");
+    assert!(proposed.contains("preset = \"home\"") && !proposed.contains("\ndown"), "{proposed}");
+    assert!(proposed.contains("# down = \"…\" (at least "), "{proposed}");
+    std::fs::write(&policy, proposed).expect("a file");
     assert_eq!((&quick["up_is_full"], &quick["down_is_full"]), (&Value::Bool(true), &Value::Bool(false)));
     let predicted = &quick["remedy"]["predicted"][0];
     within("without it, simulated", &predicted["without"]["median_ns"], 150e6, 450e6);
     within("with it, simulated", &predicted["with"]["median_ns"], 15e6, 60e6);
     // The policy it proposes does fix the line.
-    let fixed = behind_a_line(&["--policy", policy_name], &words[..5]);
+    let fixed = behind_a_line(&["--policy", policy_name], &words[..6]);
     let grade = document(&fixed)["grade"].clone();
     assert!(["A+", "A", "B"].iter().any(|good| grade == *good), "{grade}");
+}
+
+/// As an ordinary user, whom a stock Debian allows no echo requests: the beginning of a command line; `None`:
+/// this computer does not let the test change users.
+fn ordinary_user() -> Option<&'static str> {
+    const CHANGED: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all ";
+    let works = Command::new("sh").args(["-c", &format!("{CHANGED} true")]).output();
+    if works.is_ok_and(|output| output.status.success()) {
+        return Some(CHANGED);
+    }
+    eprintln!("SKIPPED: setpriv cannot change to another user here");
+    None
+}
+
+/// Everything that an ordinary user is told works: both directions are measured against a server, the policy
+/// can be tried, and the printed commands apply it and compare.
+#[test]
+fn an_ordinary_user_measures_both_directions_and_fixes_them() {
+    let Some(user) = ordinary_user().filter(|_| !skip()) else { return };
+    let place = Place::new("quick-user");
+    let program = place.copy_of(std::path::Path::new(TIDEGATE));
+    std::fs::rename(&program, place.0.join("tidegate")).expect("it is ours");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(&place.0, mode).expect("it is ours");
+    let at = place.0.display();
+    // What is printed for another user than root begins with sudo, which need not be here.
+    let sudo = place.script("sudo", "#!/bin/sh\nexec \"$@\"\n");
+    assert!(sudo.exists());
+    let script = place.script(
+        "all.sh",
+        format!(
+            "cd {at}; export PATH={at}:$PATH TIDEGATE_RUN={at}/run\n\
+             {user} tidegate quick server --time 20s --policy fix.toml -o q.json > text\necho quick $? > \
+             codes\n\
+             {user} tidegate try fix.toml > /dev/null 2>&1; echo try $? >> codes\n\
+             grep '^    sudo tidegate apply ' text > apply.sh; grep '^    sudo tidegate verify ' text > \
+             verify.sh\n\
+             sed -i 's/$/ --test tcp_4up -d 2s --rounds 1/' verify.sh\n\
+             sh -e apply.sh; echo apply $? >> codes; tidegate confirm; echo confirm $? >> codes\n\
+             sh -e verify.sh; echo verify $? >> codes; tidegate down; cat codes\n"
+        ),
+    );
+    let script = script.to_str().expect("text").to_owned();
+    let serve = format!("{at}/tidegate serve --quiet --open");
+    let mut words = vec!["shell", "--up", "4mbit", "--down", "16mbit", "--buffer", "160kB"];
+    words.extend(["--server-command", &serve, "--", "sh", &script]);
+    let output = tidegate(&words);
+    let shown = [&output.stdout[..], &output.stderr].concat();
+    let shown = String::from_utf8_lossy(&shown);
+    let codes = std::fs::read_to_string(place.0.join("codes")).expect("codes");
+    assert!(codes.starts_with("quick 1\ntry 0\napply 0\nconfirm 0\nverify "), "{codes}{shown}");
+    assert!(codes.ends_with("verify 0\n") || codes.ends_with("verify 1\n"), "{codes}{shown}");
+    let quick =
+        document(&Output { stdout: std::fs::read(place.0.join("q.json")).expect("a file"), ..output });
+    let phases = quick["phases"].as_array().expect("phases");
+    let loads: Vec<&str> = phases.iter().filter_map(|phase| phase["load"].as_str()).collect();
+    assert_eq!(loads, ["idle", "up", "down"]);
+    // Frames have 14 bytes more than packets. A policy for more than the line carries would not fix it.
+    within("the upload", &quick["up_bits_per_second"], 3.3e6, 4.1e6);
+    within("the download", &quick["down_bits_per_second"], 13e6, 16.4e6);
+    assert_eq!((&quick["up_is_full"], &quick["down_is_full"]), (&Value::Bool(true), &Value::Bool(true)));
+    assert_eq!(quick["remedy"]["missing"], Value::Null);
+    let notes = quick["notes"].to_string();
+    assert!(notes.contains("UDP packets that the server sends back"), "{notes}");
+    let text = std::fs::read_to_string(place.0.join("text")).expect("a file");
+    assert!(text.contains("198.51.100.7), UDP") && !text.contains("--udp"), "{text}");
+}
+
+/// A host of others is not loaded unless that is asked for, and what would measure more is named.
+#[test]
+fn a_stranger_is_not_loaded() {
+    let Some(user) = ordinary_user().filter(|_| !skip()) else { return };
+    let place = Place::new("quick-stranger");
+    let program = place.copy_of(std::path::Path::new(TIDEGATE));
+    let quick = format!("{user} {} quick server --time 15s --json", program.display());
+    let log = place.0.join("line.csv");
+    let log_name = log.to_str().expect("text");
+    let line = ["shell", "--up", "4mbit", "--down", "16mbit", "--log", log_name, "--", "sh", "-c", &quick];
+    let output = tidegate(&line);
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let quick = document(&output);
+    let phases = quick["phases"].as_array().expect("phases");
+    assert_eq!((phases.len(), &phases[0]["load"], &quick["grade"]), (1, &"idle".into(), &Value::Null));
+    assert_eq!((&quick["up_bits_per_second"], &quick["remedy"]), (&Value::Null, &Value::Null));
+    let last = quick["hops"].as_array().and_then(|hops| hops.last()).expect("hops");
+    // The simulated server refuses connections; that is a round trip, too.
+    assert_eq!(last["name"], "server (198.51.100.7), TCP port 443");
+    within("the idle line", &last["figures"][0]["median_ns"], 19e6, 40e6);
+    let commands: Vec<&str> = quick["next"]
+        .as_array()
+        .expect("steps")
+        .iter()
+        .flat_map(|step| step["commands"].as_array().expect("commands"))
+        .filter_map(Value::as_str)
+        .collect();
+    let expected = [
+        "timeout 10m tidegate serve --open",
+        "tidegate quick THAT-COMPUTER",
+        "tidegate quick server http://WEB-SERVER/LARGE-FILE",
+    ];
+    assert_eq!(commands, expected);
+    // Options that are named exist.
+    for command in expected {
+        let words: Vec<&str> = command.trim_start_matches("timeout 10m ").split(' ').skip(1).collect();
+        let help = tidegate(&[&words[..], &["--help"]].concat());
+        assert!(help.status.success(), "{command}");
+    }
 }
 
 #[test]

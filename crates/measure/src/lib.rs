@@ -24,6 +24,7 @@ pub mod responsiveness;
 mod service;
 mod spread;
 pub mod stream;
+pub mod throughput;
 pub mod trial;
 
 pub use spread::{Jitter, deviation, wilson};

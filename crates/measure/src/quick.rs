@@ -25,6 +25,8 @@ pub struct Quick {
     pub phases: Vec<LoadPhase>,
     /// What would fix it, if anything needs to be.
     pub remedy: Option<Remedy>,
+    /// What to do next, in order: what measures more, what applies the policy, what compares it with none.
+    pub next: Vec<NextStep>,
     /// What the reader should know.
     pub notes: Vec<String>,
 }
@@ -109,11 +111,24 @@ impl CapacityEstimate {
     }
 }
 
+/// Something to do, ready to paste.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NextStep {
+    /// What it is for, without a full stop.
+    pub what: String,
+    /// The lines to paste, of which some may be meant for another computer, as `what` says.
+    pub commands: Vec<String>,
+}
+
 /// What would fix it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Remedy {
     /// A short policy.
     pub policy: String,
+    /// What was not measured, so that the policy is for one direction only; it is not saved then.
+    pub missing: Option<String>,
+    /// The file that it is saved as; `None`: it is not saved.
+    pub saved: Option<String>,
     /// The simulator's prediction for the line with these figures, by load.
     pub predicted: Vec<PredictedRtt>,
 }
@@ -279,6 +294,18 @@ impl Quick {
         all.into_iter().max_by_key(|stretch| stretch.growth).filter(|most| most.growth * 2 >= whole)
     }
 
+    /// Whether packets wait in the user's own network only, before the first hop: then a policy for the line
+    /// does not help.
+    pub fn is_in_own_network(&self) -> bool {
+        let mut queues = (1..self.phases.len()).filter_map(|phase| self.queue(phase)).peekable();
+        let is_near = |stretch: Stretch| {
+            stretch.after.is_none()
+                && self.places.get(stretch.before).is_some_and(|place| place.distance == Some(1))
+                && self.places.len() > 1
+        };
+        queues.peek().is_some() && queues.all(is_near)
+    }
+
     /// The nearest hop behind which most of a phase's queueing delay is.
     pub fn behind_most(&self, phase: usize) -> Option<usize> {
         let all = self.stretches(phase);
@@ -391,6 +418,20 @@ mod tests {
         assert_eq!((between(&spread), spread.behind_most(1)), (None, Some(1)));
         let growths = spread.stretches(1).into_iter().map(|stretch| stretch.growth / MS);
         assert_eq!(growths.collect::<Vec<u64>>(), [40, 30, 30]);
+    }
+
+    #[test]
+    fn a_queue_before_the_first_hop_is_the_users_own() {
+        let at = |growths: &[(u64, u64)]| {
+            let mut line = quick(growths);
+            for (n, place) in line.places.iter_mut().enumerate() {
+                place.distance = Some(n as u8 + 1);
+            }
+            line.is_in_own_network()
+        };
+        assert!(at(&[(1, 90), (20, 95)]));
+        assert!(!at(&[(1, 0), (20, 95)]) && !at(&[(1, 0), (20, 0)]));
+        assert!(!at(&[(20, 95)]), "the only hop is the server: the queue may be anywhere");
     }
 
     #[test]

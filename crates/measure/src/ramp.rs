@@ -13,8 +13,14 @@ const ALL: f64 = 0.85;
 const FULL: f64 = 1.15;
 /// Steps that are remembered.
 const REMEMBERED: usize = 320;
-/// So many steps in a row decide.
-const SURE: u32 = 8;
+/// So many steps decide, or more where they have less than [`EVIDENCE`].
+const SURE: usize = 8;
+/// What must have been sent in the steps that decide, bits: two dozen packets of 1,400 bytes. Of fewer, a
+/// computer that was late for some would look like a line that is full.
+const EVIDENCE: f64 = 24.0 * 11_200.0;
+/// What comes back of what was sent when the line is not full after all: then [`FULL`] is not more than it
+/// carries.
+const NOT_FULL: f64 = 0.97;
 
 /// For what comes back: the rate grows until not all of it does.
 #[derive(Clone, Debug)]
@@ -22,7 +28,8 @@ pub struct Echoed {
     most: f64,
     /// What was offered in each step, the latest last.
     offered: VecDeque<f64>,
-    short: u32,
+    /// What came back in the last steps, and what it is the answer to.
+    recent: VecDeque<(f64, f64)>,
     /// What came back recently, if the line is full.
     full: Option<f64>,
 }
@@ -30,7 +37,7 @@ pub struct Echoed {
 impl Echoed {
     /// Begins at a rate, and never goes beyond `most`; bits per second.
     pub fn new(first: f64, most: f64) -> Echoed {
-        Echoed { most, offered: [first.min(most)].into(), short: 0, full: None }
+        Echoed { most, offered: [first.min(most)].into(), recent: VecDeque::new(), full: None }
     }
 
     /// What to send in the step that begins, bits per second.
@@ -38,32 +45,51 @@ impl Echoed {
         self.offered.back().copied().unwrap_or(self.most)
     }
 
-    /// Has the line been full?
+    /// Is the line full, as far as the last steps show it?
     pub fn was_full(&self) -> bool {
         self.full.is_some()
+    }
+
+    /// What came back of what was sent, over the last steps; `None`: too little was sent to know.
+    fn share(&self) -> Option<f64> {
+        let (mut back, mut then, mut steps) = (0.0, 0.0, 0);
+        for (came, offered) in self.recent.iter().rev() {
+            if steps >= SURE && then * STEP as f64 / 1e9 >= EVIDENCE {
+                break;
+            }
+            (back, then, steps) = (back + came, then + offered, steps + 1);
+        }
+        (steps >= SURE && then * STEP as f64 / 1e9 >= EVIDENCE).then(|| back / then)
     }
 
     /// A step is over: so much came back in it, of what was sent a round trip before.
     pub fn step(&mut self, back: f64, round_trip_ns: u64) {
         let steps = usize::try_from(round_trip_ns.div_ceil(STEP)).unwrap_or(usize::MAX);
-        let then = self.offered.len().checked_sub(steps + 1).and_then(|at| self.offered.get(at));
+        let then = self.offered.len().checked_sub(steps + 1).and_then(|at| self.offered.get(at)).copied();
         let now = self.offered();
+        if let Some(then) = then {
+            self.recent.push_back((back, then));
+            if self.recent.len() > REMEMBERED {
+                self.recent.pop_front();
+            }
+        }
+        let share = self.share();
+        // What went at a limit of our own and came back says nothing of the line's.
+        if self.full.is_some() && share.is_some_and(|share| share >= NOT_FULL) {
+            self.full = None;
+            self.recent.clear();
+        } else if self.full.is_none()
+            && let Some(share) = share.filter(|share| *share < ALL)
+        {
+            self.full = Some(share * then.unwrap_or(now));
+        }
         let next = match (&mut self.full, then) {
             (Some(full), _) => {
                 *full += (back - *full) / 16.0;
                 *full * FULL
             }
-            (None, Some(then)) if back < ALL * then => {
-                self.short += 1;
-                if self.short >= SURE {
-                    self.full = Some(back);
-                }
-                now
-            }
-            (None, Some(_)) => {
-                self.short = 0;
-                now * GROWTH
-            }
+            (None, Some(then)) if back < ALL * then && then * STEP as f64 / 1e9 >= EVIDENCE / 24.0 => now,
+            (None, Some(_)) => now * GROWTH,
             // Nothing can have come back yet.
             (None, None) => now,
         };
@@ -213,6 +239,39 @@ mod tests {
         }
     }
 
+    /// A computer that stands still for 200 ms gets nothing back meanwhile, and all of it afterwards.
+    #[test]
+    fn a_computer_that_was_late_is_no_full_line() {
+        for pause_at in [3, 10, 40, 80] {
+            let (mut line, mut ramp, mut held) = (line(50e6, 200.0), Echoed::new(256e3, 1e9), 0.0);
+            for step in 0..400 {
+                let (passed, waited) = line.step(ramp.offered());
+                let is_late = (pause_at..pause_at + 10).contains(&step);
+                let back = if is_late { 0.0 } else { passed + core::mem::take(&mut held) };
+                held += if is_late { passed } else { 0.0 };
+                ramp.step(back, line.round_trip + waited);
+            }
+            assert!(ramp.was_full() && ramp.offered() > 45e6, "late at {pause_at}: {}", ramp.offered());
+        }
+    }
+
+    /// One packet in eight steps, at the rate that loads begin with: whole packets come, or none.
+    #[test]
+    fn few_packets_are_no_evidence() {
+        let (mut ramp, mut sent, mut came) = (Echoed::new(64e3, 1e9), 0.0, 0.0);
+        for _ in 0..60 {
+            sent += ramp.offered() * STEP as f64 / 1e9;
+            let mut back = 0.0;
+            while sent - came >= 11_200.0 {
+                came += 11_200.0;
+                back += 11_200.0;
+            }
+            ramp.step(back * 1e9 / STEP as f64, 40_000_000);
+            assert!(!ramp.was_full(), "{} offered", ramp.offered());
+        }
+        assert!(ramp.offered() > 128e3, "{}", ramp.offered());
+    }
+
     #[test]
     fn echoes_of_a_fast_line_stop_at_the_limit() {
         let (mut line, mut ramp) = (line(1e12, 1.0), Echoed::new(256e3, 80e6));
@@ -248,28 +307,35 @@ mod tests {
     }
 
     /// While no reply comes back nothing is decided; a rate that comes back to 85 per cent grows by 4.5 per
-    /// cent a step, and eight steps in a row below that mean that the line is full: a sixteenth of each later
-    /// step is learnt.
+    /// cent a step. Eight steps decide, together, whether the line is full: a sixteenth of each later step is
+    /// learnt, and once all of what is offered comes back the line is not full any more.
     #[test]
-    fn eight_short_steps_in_a_row_decide() {
-        let mut ramp = Echoed::new(1000.0, 1e9);
+    fn eight_steps_decide_together() {
+        let mut ramp = Echoed::new(10e6, 1e9);
         ramp.step(0.0, STEP);
-        assert_eq!(ramp.offered(), 1000.0, "nothing can have come back yet");
-        ramp.step(850.0, STEP);
-        assert_eq!(ramp.offered(), 1045.0);
-        for _ in 0..7 {
+        assert_eq!(ramp.offered(), 10e6, "nothing can have come back yet");
+        ramp.step(8.5e6, STEP);
+        assert!((ramp.offered() - 10.45e6).abs() < 1.0, "{}", ramp.offered());
+        for _ in 0..6 {
             ramp.step(1.0, STEP);
+            assert!(!ramp.was_full() && ramp.offered() < 10.46e6, "it neither grows nor decides");
+        }
+        ramp.step(1.0, STEP);
+        assert!(ramp.was_full());
+        let believed = ramp.offered() / FULL;
+        ramp.step(2e6, STEP);
+        let learnt = (believed + (2e6 - believed) / 16.0) * FULL;
+        assert!((ramp.offered() - learnt).abs() < 1.0, "{} is not {learnt}", ramp.offered());
+        for _ in 0..20 {
+            ramp.step(ramp.offered() * 1.2, STEP);
+        }
+        assert!(!ramp.was_full() && ramp.offered() > learnt, "{}", ramp.offered());
+        // A short step among good ones decides nothing.
+        let mut ramp = Echoed::new(10e6, 1e9);
+        for step in 0..64 {
+            ramp.step(ramp.offered() * if step % 16 == 0 { 0.5 } else { 1.0 }, STEP);
         }
         assert!(!ramp.was_full());
-        ramp.step(1e6, STEP);
-        for _ in 0..7 {
-            ramp.step(1.0, STEP);
-        }
-        assert!(!ramp.was_full(), "one good step begins the count again");
-        ramp.step(800.0, STEP);
-        assert!(ramp.was_full());
-        ramp.step(816.0, STEP);
-        assert!((ramp.offered() - 801.0 * 1.15).abs() < 1e-9, "{}", ramp.offered());
     }
 
     /// Bytes over the time from when the first left to when the last did, each later by what it waited.

@@ -46,6 +46,9 @@ pub struct MeasuredFlow {
     /// Payload bytes that had arrived (downwards) or were acknowledged (upwards) by each time, by our clock,
     /// ns.
     pub bytes: Vec<(u64, u64)>,
+    /// Payload bytes that the receiver had by each time, in whatever order, counted in full segments: what
+    /// the line carried. In `bytes` those behind a gap are missing until it is filled, and then come at once.
+    pub arrived: Vec<(u64, u64)>,
     /// The figures of the sender's TCP, with times by our clock, ns.
     pub samples: Vec<TcpSample>,
     /// Why it ended early, if it did.
@@ -144,6 +147,7 @@ impl Notes<'_> {
         self.next = now + self.step_ns;
         if let Ok(info) = socket::tcp_info(stream) {
             self.carried.bytes.push((now, info.acked));
+            self.carried.arrived.push((now, info.delivered));
             self.carried.samples.push(TcpSample { at_ns: now, ..sample(&info) });
         }
     }
@@ -173,18 +177,20 @@ impl Notes<'_> {
                 Err(error) if is_patience(&error) => {}
                 Err(error) => break Err(error),
             }
-            self.note_bytes(total, false);
+            self.note_bytes(&stream, total, false);
         };
-        self.note_bytes(total, true);
+        self.note_bytes(&stream, total, true);
         let _ = stream.shutdown(Shutdown::Both);
         went
     }
 
-    fn note_bytes(&mut self, total: u64, anyway: bool) {
+    fn note_bytes(&mut self, stream: &TcpStream, total: u64, anyway: bool) {
         let now = self.clock.now();
         if now >= self.next || anyway {
             self.next = now + self.step_ns;
             self.carried.bytes.push((now, total));
+            let arrived = socket::tcp_info(stream).map_or(0, |info| info.arrived);
+            self.carried.arrived.push((now, arrived));
         }
     }
 

@@ -73,6 +73,16 @@ pub fn watch(hop: &Hop, to: IpAddr, way: PingMethod, interval: Duration) -> Opti
     Some(plan)
 }
 
+/// Does a host answer echo requests?
+///
+/// # Errors
+/// They cannot be sent.
+pub fn answers_echo(host: IpAddr) -> Result<bool, Error> {
+    let seen =
+        ask(&[plan(host, PingMethod::Icmp, None, TRIES)], |seen| seen.targets.iter().any(is_answered))?;
+    Ok(seen.targets.iter().any(is_answered))
+}
+
 fn plan(address: IpAddr, way: PingMethod, hop_limit: Option<u8>, count: u64) -> PingSchedule {
     PingSchedule {
         id: String::new(),

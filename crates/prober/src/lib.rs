@@ -1,9 +1,9 @@
 #![forbid(unsafe_code)]
 //! Measuring with real sockets and by the real clock.
 //!
-//! [`ping`] pings hosts on a schedule and notes every reply; [`hops`] finds the hops on the path; [`load`]
-//! fills a line without a helper at its remote end. [`ServerSession`] is the remote end of a
-//! [`tidegate_measure::stream::Path`], and [`serve`] is the server itself.
+//! [`ping`] pings hosts on a schedule and notes every reply, [`round_trips`] does so without ICMP; [`hops`]
+//! finds the hops on the path; [`load`] fills a line without a helper at its remote end. [`ServerSession`] is
+//! the remote end of a [`tidegate_measure::stream::Path`], and [`serve`] is the server itself.
 
 mod blind;
 mod chance;
@@ -16,6 +16,7 @@ pub mod load;
 mod names;
 pub mod ping;
 pub mod quoted;
+pub mod round_trips;
 mod sending;
 pub mod serve;
 mod server;

@@ -23,7 +23,10 @@ const TCP_INFO_BYTES: usize = size_of::<KernelTcpInfo>();
 #[repr(C)]
 struct KernelTcpInfo {
     state_to_options: [u8; 8],
-    rto_to_rcv_ssthresh: [u32; 15],
+    rto_and_ato: [u32; 2],
+    snd_mss: u32,
+    rcv_mss: u32,
+    unacked_to_rcv_ssthresh: [u32; 11],
     rtt: u32,
     rttvar: u32,
     snd_ssthresh: u32,
@@ -33,14 +36,23 @@ struct KernelTcpInfo {
     pacing_rate: [u64; 2],
     bytes_acked: u64,
     bytes_received: u64,
-    segs_to_data_segs_out: [u32; 6],
+    segs_to_min_rtt: [u32; 4],
+    data_segs_in: u32,
+    data_segs_out: u32,
     delivery_rate: u64,
+    busy_to_sndbuf_limited: [u64; 3],
+    delivered: u32,
+    delivered_ce: u32,
 }
 
 const _: () = assert!(offset_of!(KernelTcpInfo, rtt) == 68 && offset_of!(KernelTcpInfo, snd_cwnd) == 80);
 const _: () =
     assert!(offset_of!(KernelTcpInfo, total_retrans) == 100 && offset_of!(KernelTcpInfo, bytes_acked) == 120);
-const _: () = assert!(offset_of!(KernelTcpInfo, delivery_rate) == 160 && TCP_INFO_BYTES == 168);
+const _: () = assert!(offset_of!(KernelTcpInfo, delivery_rate) == 160 && TCP_INFO_BYTES == 200);
+const _: () =
+    assert!(offset_of!(KernelTcpInfo, data_segs_in) == 152 && offset_of!(KernelTcpInfo, delivered) == 192);
+const _: () = assert!(offset_of!(libc::tcp_info, tcpi_snd_mss) == offset_of!(KernelTcpInfo, snd_mss));
+const _: () = assert!(offset_of!(libc::tcp_info, tcpi_rcv_mss) == offset_of!(KernelTcpInfo, rcv_mss));
 const _: () = assert!(offset_of!(libc::tcp_info, tcpi_rtt) == offset_of!(KernelTcpInfo, rtt));
 const _: () =
     assert!(offset_of!(libc::tcp_info, tcpi_total_retrans) == offset_of!(KernelTcpInfo, total_retrans));
@@ -58,6 +70,12 @@ pub struct TcpInfo {
     pub acked: u64,
     /// Payload bytes per second, as TCP estimates them.
     pub delivery_rate: u64,
+    /// Payload bytes that arrived here so far in whatever order, counted in full segments; those that came
+    /// twice are in it.
+    pub arrived: u64,
+    /// Payload bytes that the other side has so far in whatever order, counted in full segments; 0 before
+    /// Linux 4.18.
+    pub delivered: u64,
 }
 
 /// TCP's account of a connected socket.
@@ -76,6 +94,10 @@ pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
         retransmissions: word(offset_of!(KernelTcpInfo, total_retrans)),
         acked: long(offset_of!(KernelTcpInfo, bytes_acked)),
         delivery_rate: long(offset_of!(KernelTcpInfo, delivery_rate)),
+        arrived: u64::from(word(offset_of!(KernelTcpInfo, data_segs_in)))
+            * u64::from(word(offset_of!(KernelTcpInfo, rcv_mss))),
+        delivered: u64::from(word(offset_of!(KernelTcpInfo, delivered)))
+            * u64::from(word(offset_of!(KernelTcpInfo, snd_mss))),
     })
 }
 

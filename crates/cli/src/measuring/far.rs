@@ -3,6 +3,7 @@
 use super::family::FamilyOptions;
 use crate::exit::CliExit;
 use anyhow::Context;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use tidegate_probe_wire::{PORT, Token};
 use tidegate_prober::{Error, ServerTarget};
@@ -32,6 +33,20 @@ impl FarOptions {
     pub fn target(&self, host: &str) -> anyhow::Result<ServerTarget> {
         let token = token(self.token.as_deref())?;
         Ok(ServerTarget { host: host.to_owned(), port: self.port, token, family: self.family.family() })
+    }
+}
+
+impl FarOptions {
+    /// These options as on a command line, with a blank before each; empty: none were given.
+    pub(crate) fn words(&self) -> String {
+        let mut words = String::new();
+        if self.port != PORT {
+            words += &format!(" --port {}", self.port);
+        }
+        if let Some(token) = &self.token {
+            words += &format!(" --token {}", tidegate_text::shell_bytes(token.as_os_str().as_bytes()));
+        }
+        words + if self.family.ipv4 { " -4" } else { "" } + if self.family.ipv6 { " -6" } else { "" }
     }
 }
 
@@ -68,5 +83,19 @@ pub(crate) fn code(error: &anyhow::Error) -> CliExit {
         Some(Error::Gone(_)) => CliExit::Partial,
         Some(Error::NotAllowed { .. }) => CliExit::NotPermitted,
         _ => CliExit::of_system(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_written_as_they_were_given() {
+        let usual = FarOptions { port: PORT, ..FarOptions::default() };
+        assert_eq!(usual.words(), "");
+        let family = FamilyOptions { ipv4: false, ipv6: true };
+        let all = FarOptions { port: 9000, token: Some("my token".into()), family };
+        assert_eq!(all.words(), " --port 9000 --token 'my token' -6");
     }
 }

@@ -25,7 +25,7 @@ fn ended(command: &str, done: anyhow::Result<CliExit>) -> ExitCode {
     match done {
         Ok(code) => code.into(),
         Err(error) => {
-            eprintln!("tidegate {command}: {error:#}");
+            crate::output::error_lines(&format!("tidegate {command}: {error:#}"));
             far::code(&error).into()
         }
     }

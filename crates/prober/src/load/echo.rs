@@ -75,7 +75,7 @@ impl Echoes {
                 step += length;
                 let bits = std::mem::take(&mut self.back) as f64 * 8e9 / STEP as f64;
                 self.ramp.step(bits, self.took.as_nanos() as u64);
-                shared.full.fetch_or(self.ramp.was_full(), Ordering::AcqRel);
+                shared.full.store(self.ramp.was_full(), Ordering::Release);
             }
             pace.rest(LISTEN);
         }

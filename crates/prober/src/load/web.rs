@@ -52,8 +52,8 @@ impl Page {
     }
 }
 
-/// Downloads a page by so many connections at once, repeatedly. The meter counts what came, without
-/// TCP's and IP's headers.
+/// Downloads a page by so many connections at once, repeatedly. The meter counts what came, in
+/// full segments without TCP's and IP's headers.
 ///
 /// # Errors
 /// The server has no address.
@@ -96,15 +96,20 @@ fn download(to: SocketAddr, page: &Page, shared: &Shared, meter: &ByteMeter) -> 
     let mut buffer = vec![0; 1 << 16];
     let (mut head, mut content, mut heard) = (Vec::new(), 0, Instant::now());
     let mut in_head = true;
+    let mut arrived = 0;
     while !shared.is_over() {
-        let bytes = match stream.read(&mut buffer) {
+        let read = stream.read(&mut buffer);
+        // What is behind a gap has come as well: in whatever order, counted in full segments.
+        let so_far = tidegate_sys::socket::tcp_info(&stream).map_or(0, |info| info.arrived);
+        meter.add(so_far.saturating_sub(arrived));
+        arrived = arrived.max(so_far);
+        let bytes = match read {
             Ok(0) => break,
             Ok(bytes) => bytes,
             Err(error) if is_waiting(&error) && heard.elapsed() < PATIENCE => continue,
             Err(error) => return Err(error),
         };
         heard = Instant::now();
-        meter.add(bytes as u64);
         if !in_head {
             content += bytes as u64;
             continue;

@@ -41,6 +41,12 @@ impl fmt::Debug for ServerSession {
 }
 
 impl ServerSession {
+    /// What is needed to have packets sent back: our socket, the server's address, the session's number and
+    /// its key.
+    pub(crate) fn echo(&self) -> (Arc<DatagramSocket>, SocketAddr, u32, SessionKey) {
+        (Arc::clone(&self.socket), self.server, self.session, self.key.clone())
+    }
+
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }

@@ -12,6 +12,7 @@ use tidegate_measure::numbers::{format_duration, percent, rate};
 use tidegate_measure::quick::{
     CapacityEstimate, Grade, LoadDirection, LoadPhase, NOTHING, PredictedRtt, Quick, Remedy, Stretch,
 };
+use tidegate_text::shell_word;
 
 /// Height of the chart.
 const HEIGHT: f64 = 280.0;
@@ -29,11 +30,10 @@ pub fn sentences(quick: &Quick) -> Vec<String> {
     match quick.grade() {
         Some(grade) => lines.push(graded(quick, far, grade)),
         None if quick.phases.len() > 1 => lines.push(
-            "No grade: the line was not full, so its queues did not show. A higher --max-rate, or a host with \
-            `tidegate serve`, fills it."
+            "No grade: no load filled the line, so its queues did not show; the loads are described below."
                 .into(),
         ),
-        None => lines.push("The line was not loaded, so its queues did not show.".into()),
+        None => lines.push(idle_only(quick, far)),
     }
     lines.extend((1..quick.phases.len()).filter_map(|phase| place_of_queue(quick, phase)));
     lines.extend(rates(quick));
@@ -51,6 +51,19 @@ fn graded(quick: &Quick, far: usize, grade: Grade) -> String {
         grade.letter(),
         format_duration(idle),
         format_duration(growth)
+    )
+}
+
+/// What is known of a line that was not loaded.
+fn idle_only(quick: &Quick, far: usize) -> String {
+    let rtt = quick.pings(far, 0).rtt;
+    let figure = |percent| format_duration(rtt.percentile(percent).unwrap_or(0));
+    format!(
+        "No grade: the line was not loaded, so its queues did not show. Idle, the latency is {} (95th \
+            percentile \
+        {}).",
+        figure(50.0),
+        figure(95.0)
     )
 }
 
@@ -110,7 +123,11 @@ fn rates(quick: &Quick) -> Option<String> {
         (Some(CapacityEstimate::AtLeast(one)), Some(CapacityEstimate::AtLeast(other))) if one == other => {
             let full =
                 quick.phases.iter().any(|phase| phase.load == LoadDirection::Both && !phase.is_partly_full);
-            let more = if full { "the slower direction carries that" } else { "neither was full" };
+            let more = if full {
+                "the slower direction carries that, and which one that is does not show"
+            } else {
+                "neither was full"
+            };
             return Some(format!("Throughput: at least {} in each direction; {more}.", rate(one)));
         }
         ways => ways,
@@ -123,7 +140,12 @@ fn rates(quick: &Quick) -> Option<String> {
             Some(format!("{least}{} {way}", rate(known.bits())))
         })
         .collect();
-    (!lines.is_empty()).then(|| format!("Throughput: {}.", lines.join(", ")))
+    let unknown = match (up, down) {
+        (None, Some(_)) => "; the upload was not measured",
+        (Some(_), None) => "; the download was not measured",
+        _ => "",
+    };
+    (!lines.is_empty()).then(|| format!("Throughput: {}{unknown}.", lines.join(", ")))
 }
 
 fn losses(quick: &Quick, far: usize, phase: usize) -> Option<String> {
@@ -139,8 +161,9 @@ fn losses(quick: &Quick, far: usize, phase: usize) -> Option<String> {
     };
     let all = pings.lost + pings.rtt.count();
     Some(format!(
-        "{} of {all} pings were lost {when}: {} to {} with 95 % confidence.",
+        "{} of {all} pings {} lost {when}: {} to {} with 95 % confidence.",
         pings.lost,
+        if pings.lost == 1 { "was" } else { "were" },
         percent(low),
         percent(high)
     ))
@@ -161,12 +184,15 @@ fn predicted(one: &PredictedRtt) -> String {
     )
 }
 
-/// The command that tries the proposed policy on a line with the figures that were measured; `None` where the
-/// download rate is not known: a lower bound would make another line of it.
+/// The command that tries the proposed policy on a line with the figures that were measured; `None` where a
+/// rate is not known: a lower bound would make another line of it.
 fn trial(quick: &Quick) -> Option<String> {
     let idle = quick.pings(quick.farthest()?, 0).rtt.percentile(50.0)?;
-    let mut command = format!("tidegate try home.toml --rtt {}us", idle.div_ceil(1000).max(1));
-    let Some(CapacityEstimate::Full(_)) = quick.rates().1 else { return None };
+    let file = quick.remedy.as_ref()?.saved.as_deref().map_or("home.toml".into(), shell_word);
+    let mut command = format!("tidegate try {file} --rtt {}us", idle.div_ceil(1000).max(1));
+    let (Some(CapacityEstimate::Full(_)), Some(CapacityEstimate::Full(_))) = quick.rates() else {
+        return None;
+    };
     let buffer = quick.buffer(LoadDirection::Up).or(quick.buffer(LoadDirection::Both));
     if let Some(bytes) = buffer.filter(|bytes| *bytes > 0) {
         let _ = write!(command, " --buffer {}kB", bytes.div_ceil(1000));
@@ -209,7 +235,7 @@ pub fn text(quick: &Quick) -> String {
         let _ = writeln!(out, "{}: {}", phase.load.word(), phase.by);
     }
     if let Some(remedy) = &quick.remedy {
-        let _ = writeln!(out, "\nWhat would fix it, as a short policy:\n");
+        let _ = writeln!(out, "\n{}\n", cured_by(remedy));
         remedy.policy.lines().for_each(|line| {
             let _ = writeln!(out, "    {line}");
         });
@@ -220,7 +246,7 @@ pub fn text(quick: &Quick) -> String {
             let _ = writeln!(out, "- {}", predicted(one));
         });
         if let Some(command) = trial(quick) {
-            let _ = writeln!(out, "\nTo try it on a line like this, save it as home.toml:\n\n    {command}");
+            let _ = writeln!(out, "\n{}:\n\n    {command}", tried_by(remedy));
         }
     }
     if !quick.notes.is_empty() {
@@ -229,7 +255,33 @@ pub fn text(quick: &Quick) -> String {
     quick.notes.iter().for_each(|note| {
         let _ = writeln!(out, "note: {note}");
     });
+    for step in &quick.next {
+        let _ = writeln!(out, "\n{}:\n", step.what);
+        step.commands.iter().for_each(|command| {
+            let _ = writeln!(out, "    {command}");
+        });
+    }
     out
+}
+
+/// What comes before the command that tries the policy.
+fn tried_by(remedy: &Remedy) -> &'static str {
+    match remedy.saved {
+        Some(_) => "To try it on a simulated line like this",
+        None => "To try it on a simulated line like this, save it as home.toml",
+    }
+}
+
+/// What the policy is.
+fn cured_by(remedy: &Remedy) -> String {
+    match &remedy.missing {
+        None => "What would fix it, as a short policy:".to_owned(),
+        Some(missing) => {
+            format!(
+                "What would fix it but for the {missing}, whose rate was not measured, as a short policy:"
+            )
+        }
+    }
 }
 
 /// Everybody's answers over time, the loads' beginnings numbered.
@@ -272,6 +324,9 @@ pub fn page(quick: &Quick) -> String {
         main {
             (answers(quick))
             @if let Some(remedy) = &quick.remedy { (cure(quick, remedy)) }
+            @for step in &quick.next {
+                section { p { (prose(&step.what)) ":" } pre { (step.commands.join("\n")) } }
+            }
             @if !quick.notes.is_empty() || !quick.again.is_empty() {
                 section {
                     h2 { "Notes" }
@@ -314,13 +369,14 @@ fn cure(quick: &Quick, remedy: &Remedy) -> Markup {
     html! {
         section {
             h2 { "What would fix it" }
+            p { (prose(&cured_by(remedy))) }
             pre { (remedy.policy) }
             @if !remedy.predicted.is_empty() {
                 p { "Tried in the simulator with these figures:" }
                 ul { @for one in &remedy.predicted { li { (prose(&predicted(one))) } } }
             }
             @if let Some(command) = trial(quick) {
-                p { "To try it on a line like this, save it as home.toml:" }
+                p { (tried_by(remedy)) ":" }
                 pre { (command) }
             }
         }
@@ -366,8 +422,8 @@ mod tests {
         for expected in [
             "Grade D: the latency is 20.0 ms on the idle line, and 300 ms more",
             "When the upload is full, the bottleneck queue is between 192.168.1.1 and isp: in a home",
-            "Throughput: 5.00 Mbit/s up.",
-            "1 of 40 pings were lost when the upload is full",
+            "Throughput: 5.00 Mbit/s up; the download was not measured.",
+            "1 of 40 pings was lost when the upload is full",
         ] {
             assert!(sentence.contains(expected), "{expected} in\n{sentence}");
         }
@@ -389,7 +445,9 @@ mod tests {
             (vec![echoes(false), up], "at least 5.00 Mbit/s down."),
             (
                 vec![echoes(false)],
-                "at least 5.00 Mbit/s in each direction; the slower direction carries that.",
+                "at least 5.00 Mbit/s in each direction; the slower direction carries that, and which one \
+                    that is \
+                does not show.",
             ),
             (vec![echoes(true)], "at least 5.00 Mbit/s in each direction; neither was full."),
         ];

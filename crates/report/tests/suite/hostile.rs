@@ -4,7 +4,7 @@
 use crate::inert::{EVIL, loose};
 use tidegate_measure::overhead::{self, Size, Sweep, Swept};
 use tidegate_measure::pinged::{Fault, PingRequest, PingTarget, Pinged};
-use tidegate_measure::quick::{HopResult, LoadDirection, LoadPhase, PredictedRtt, Quick, Remedy};
+use tidegate_measure::quick::{HopResult, LoadDirection, LoadPhase, NextStep, PredictedRtt, Quick, Remedy};
 use tidegate_measure::replayed::{
     CaptureSummary, ClassOutcome, FlowOutcome, LADDER, OutcomeCounts, ReplayOutcome, Replayed,
 };
@@ -70,7 +70,8 @@ fn a_quick_look() {
         places: vec![HopResult { name: evil(), distance: Some(1), requests }],
         phases: vec![idle, up],
         partial: Some(evil()),
-        remedy: Some(Remedy { policy: evil(), predicted }),
+        remedy: Some(Remedy { policy: evil(), missing: Some(evil()), saved: Some(evil()), predicted }),
+        next: vec![NextStep { what: evil(), commands: vec![evil()] }],
         notes: vec![evil()],
         again: evil(),
         version: evil(),

@@ -12,44 +12,62 @@ const FLOWS: usize = 4;
 
 /// What would fix the line, tried; `None`: nothing needs to, or nothing is known of its rates. What cannot be
 /// tried is noted.
-pub(super) fn of(quick: &mut Quick, dev: &str, watch: &ExperimentWatch<'_>) -> Option<Remedy> {
+pub(super) fn of(
+    quick: &mut Quick,
+    (dev, saved): (&str, Option<&str>),
+    watch: &ExperimentWatch<'_>,
+) -> Option<Remedy> {
     if quick.grade()? < Grade::B {
         return None;
     }
+    if quick.is_in_own_network() {
+        quick.notes.push(
+            "the queue is in your own network, before the first router: a better cable, switch or Wi-Fi \
+                helps, a \
+            policy for the line does not; measure again by cable, next to the router"
+                .into(),
+        );
+        return None;
+    }
     let (up, down) = quick.rates();
-    let policy = short(dev, up?, down)?;
-    let (up, known_down) = (up?.bits(), down.and_then(CapacityEstimate::full).filter(|bits| *bits > 0.0));
-    let predicted = predicted(quick, up, known_down, watch).unwrap_or_else(|error| {
+    let policy = short(dev, up, down)?;
+    let (known_up, known_down) = (known(up), known(down));
+    let predicted = predicted(quick, known_up, known_down, watch).unwrap_or_else(|error| {
         quick.notes.push(format!("the simulator could not try it: {}", chain(&error)));
         Vec::new()
     });
-    Some(Remedy { policy, predicted })
+    let missing = match (known_up, known_down) {
+        (Some(_), Some(_)) => None,
+        (None, _) => Some("upload".to_owned()),
+        (_, None) => Some("download".to_owned()),
+    };
+    let saved = saved.filter(|_| missing.is_none()).map(str::to_owned);
+    Some(Remedy { policy, missing, saved, predicted })
 }
 
-/// A short policy for these rates; unknown values are comments in it. `None`: the upload failed.
-fn short(dev: &str, up: CapacityEstimate, down: Option<CapacityEstimate>) -> Option<String> {
-    let written = |rate: CapacityEstimate| tc_rate(rounded(rate.bits()));
-    if rounded(up.bits()) == 0 {
+/// A rate that a policy can be made of.
+fn known(rate: Option<CapacityEstimate>) -> Option<f64> {
+    rate.and_then(CapacityEstimate::full).filter(|bits| rounded(*bits) > 0)
+}
+
+/// A short policy for these rates; unknown values are comments in it. `None`: neither is known.
+fn short(dev: &str, up: Option<CapacityEstimate>, down: Option<CapacityEstimate>) -> Option<String> {
+    if known(up).is_none() && known(down).is_none() {
         return None;
     }
     let mut text = format!("device = \"{dev}\"\n");
-    let _ = write!(text, "up = \"{}\"", written(up));
-    if up.full().is_none() {
-        text.push_str(" # the slower direction, which is the upload of most lines");
-    }
-    text.push('\n');
-    match down {
-        Some(CapacityEstimate::Full(bits)) if rounded(bits) > 0 => {
-            let _ = writeln!(text, "down = \"{}\"", written(CapacityEstimate::Full(bits)));
-        }
-        _ => {
-            let least = down.filter(|rate| rounded(rate.bits()) > 0);
-            let least = least.map_or_else(String::new, |rate| format!(" (at least {})", written(rate)));
-            let _ = writeln!(
-                text,
-                "# down = \"…\"{least}: not measured; `tidegate quick http://HOST/FILE` or a host with \
-                `tidegate serve` measures it"
-            );
+    for (key, rate) in [("up", up), ("down", down)] {
+        match known(rate) {
+            Some(bits) => {
+                let _ = writeln!(text, "{key} = \"{}\"", tc_rate(rounded(bits)));
+            }
+            None => {
+                let least = rate.filter(|rate| rounded(rate.bits()) > 0);
+                let least = least.map_or_else(String::new, |rate| {
+                    format!(" (at least {})", tc_rate(rounded(rate.bits())))
+                });
+                let _ = writeln!(text, "# {key} = \"…\"{least}: not measured");
+            }
         }
     }
     Some(text + "preset = \"home\"\n")
@@ -65,25 +83,25 @@ fn rounded(bits: f64) -> u64 {
 /// The line with these figures, without and with the policy, in the simulator.
 fn predicted(
     quick: &Quick,
-    up: f64,
+    up: Option<f64>,
     down: Option<f64>,
     watch: &ExperimentWatch<'_>,
 ) -> Result<Vec<PredictedRtt>> {
     let far = quick.farthest().unwrap_or_default();
     let full = |load: LoadDirection, bits: f64| quick.buffer(load).map(|bytes| bytes as f64 * 8.0 / bits);
     let line = MeasuredLine {
-        up: Some(LineDirection {
-            bits: up,
-            full: full(LoadDirection::Up, up).or(full(LoadDirection::Both, up)),
+        up: up.map(|bits| LineDirection {
+            bits,
+            full: full(LoadDirection::Up, bits).or(full(LoadDirection::Both, bits)),
         }),
         down: down.map(|bits| LineDirection { bits, full: full(LoadDirection::Down, bits) }),
         round_trip: quick.pings(far, 0).rtt.percentile(50.0).unwrap_or(0) as f64 / 1e9,
     };
-    let policy = short("eth0", CapacityEstimate::Full(up), down.map(CapacityEstimate::Full))
+    let policy = short("eth0", up.map(CapacityEstimate::Full), down.map(CapacityEstimate::Full))
         .ok_or_else(|| Error::Invalid("a rate of nothing".to_owned()))?;
-    let loads: Vec<LoadDirection> = [LoadDirection::Up, LoadDirection::Down]
+    let loads: Vec<LoadDirection> = [(LoadDirection::Up, up), (LoadDirection::Down, down)]
         .into_iter()
-        .filter(|load| *load == LoadDirection::Up || down.is_some())
+        .filter_map(|(load, rate)| rate.map(|_| load))
         .collect();
     let traffic = |load: &LoadDirection| {
         let (up, down) = if *load == LoadDirection::Up { (FLOWS, 0) } else { (0, FLOWS) };
@@ -109,18 +127,17 @@ mod tests {
         let lines = |up, down| {
             short("eth0", up, down).map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
         };
-        let known =
-            lines(CapacityEstimate::Full(4.91e6), Some(CapacityEstimate::Full(19.8e6))).expect("a policy");
+        let (full, least) =
+            (|bits| Some(CapacityEstimate::Full(bits)), |bits| Some(CapacityEstimate::AtLeast(bits)));
+        let known = lines(full(4.91e6), full(19.8e6)).expect("a policy");
         assert_eq!(known[1..3], ["up = \"4910kbit\"", "down = \"19800kbit\""]);
-        let pings = lines(CapacityEstimate::AtLeast(4.91e6), Some(CapacityEstimate::AtLeast(4.91e6)))
-            .expect("a policy");
-        assert!(pings[1].starts_with("up = \"4910kbit\" # the slower direction"), "{pings:?}");
-        assert!(pings[2].starts_with("# down = \"…\" (at least 4910kbit): not measured"), "{pings:?}");
-        assert!(
-            lines(CapacityEstimate::Full(4e6), None)
-                .is_some_and(|lines| lines[2].starts_with("# down = \"…\": not measured"))
-        );
-        assert_eq!(lines(CapacityEstimate::Full(300.0), None), None);
+        let up_only = lines(full(4.91e6), least(4.91e6)).expect("a policy");
+        assert_eq!(up_only[1..3], ["up = \"4910kbit\"", "# down = \"…\" (at least 4910kbit): not measured"]);
+        let down_only = lines(None, full(19.8e6)).expect("a policy");
+        assert_eq!(down_only[1..3], ["# up = \"…\": not measured", "down = \"19800kbit\""]);
+        // What the slower direction carries is neither's rate, and makes no policy.
+        assert_eq!(lines(least(4.91e6), least(4.91e6)), None);
+        assert_eq!((lines(full(300.0), None), lines(None, None)), (None, None));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::time::Duration;
-use tidegate_measure::quick::{Grade, Quick};
+use tidegate_measure::quick::{Grade, Quick, Remedy};
 use tidegate_report::measuring::quick as report;
 use tidegate_sessions::Error;
 use tidegate_sessions::quick::{QuickOptions, measure};
@@ -38,12 +38,18 @@ fn code(quick: &Quick) -> CliExit {
 
 fn attempt(options: &Options) -> anyhow::Result<Quick> {
     let (shown, pace) = (OnceLock::new(), Pace::default());
+    let saved = options.policy.as_ref().and_then(|path| path.to_str());
+    let far_options = options.far.words();
     let measured = QuickOptions {
         reflectors: &options.hosts,
         target: &|name| options.far.target(name).map_err(|error| Error::Invalid(format!("{error:#}"))),
         family: options.far.family.family(),
         time_ns: options.duration.0,
         most_bps: options.max_rate.0 as f64 * 8.0,
+        max_data: options.max_data.into(),
+        echo_load: options.echo_load,
+        far_options: &far_options,
+        saved,
         dev: options.dev.as_deref(),
         again: again(),
         // It counts from when it is known who answers.
@@ -67,14 +73,30 @@ fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
     for ReportFile { path, form } in &options.output {
         crate::output::file(path, if *form == Form::Html { report::page(quick) } else { json() })?;
     }
-    match (&options.policy, &quick.remedy) {
-        (Some(path), Some(remedy)) => crate::output::file(path, &remedy.policy)?,
-        (Some(path), None) => {
-            eprintln!("tidegate quick: {} was not written: nothing needs to be fixed", path.display())
+    let Some(path) = &options.policy else { return Ok(()) };
+    match &quick.remedy {
+        Some(remedy) if remedy.missing.is_none() => crate::output::file(path, &remedy.policy)?,
+        _ => {
+            let why = unsaved(quick);
+            crate::output::error_lines(&format!("tidegate quick: {} was not written: {why}", path.display()));
         }
-        (None, _) => {}
     }
     Ok(())
+}
+
+/// Why there is no policy to save.
+fn unsaved(quick: &Quick) -> String {
+    match (&quick.remedy, quick.grade()) {
+        (Some(Remedy { missing: Some(missing), .. }), _) => {
+            format!("the {missing} rate was not measured, and `tidegate try` needs both; see above")
+        }
+        (_, Some(grade)) if grade < Grade::B => "nothing needs to be fixed".to_owned(),
+        (None, Some(_)) if quick.is_in_own_network() => {
+            "the queue is in your own network, where a policy for the line does not help".to_owned()
+        }
+        (_, None) => "the line was not full, so it is unknown whether it needs a policy".to_owned(),
+        _ => "no rate was measured".to_owned(),
+    }
 }
 
 /// Shows how long it has gone on, where someone looks.
