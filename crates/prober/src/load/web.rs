@@ -52,6 +52,17 @@ impl Page {
     }
 }
 
+impl std::fmt::Display for Page {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.host.contains(':'), self.port) {
+            (false, 80) => write!(f, "http://{}{}", self.host, self.path),
+            (true, 80) => write!(f, "http://[{}]{}", self.host, self.path),
+            (false, port) => write!(f, "http://{}:{port}{}", self.host, self.path),
+            (true, port) => write!(f, "http://[{}]:{port}{}", self.host, self.path),
+        }
+    }
+}
+
 /// Downloads a page by so many connections at once, repeatedly. The meter counts what came, in
 /// full segments without TCP's and IP's headers.
 ///
@@ -72,9 +83,9 @@ pub fn downloads(
         load.spawn("download", move |shared, meter| {
             while !shared.is_over() {
                 match download(to, &page, shared, meter) {
-                    Ok(0) => return shared.stop(format!("http://{}{} is empty", page.host, page.path)),
+                    Ok(0) => return shared.stop(format!("{page} is empty")),
                     Ok(_) => {}
-                    Err(error) => return shared.stop(format!("http://{}{}: {error}", page.host, page.path)),
+                    Err(error) => return shared.stop(format!("{page}: {error}")),
                 }
             }
         })?;
@@ -155,6 +166,9 @@ mod tests {
         assert_eq!(parsed("http://a.example/big.bin"), Some(page("a.example", 80, "/big.bin")));
         assert_eq!(parsed("http://[2001:db8::1]:8080"), Some(page("2001:db8::1", 8080, "/")));
         assert_eq!(parsed("192.0.2.1"), None);
+        for written in ["http://a.example/big.bin", "http://a.example:81/", "http://[2001:db8::1]:8080/x"] {
+            assert_eq!(parsed(written).map(|page| page.to_string()).as_deref(), Some(written));
+        }
         for wrong in ["https://a.example/", "http:///x", "http://a:b/x", "http://a b/"] {
             assert!(Page::parse(wrong).is_err(), "{wrong}");
         }

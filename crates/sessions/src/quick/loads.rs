@@ -205,7 +205,7 @@ impl Stage<'_> {
         let carried = Throughput::of(&(0..count).map(piece).collect::<Vec<f64>>());
         // The sender's account is not known here: only a queue shows that the line was the limit.
         let is_full = self.growth(idle, window).is_some_and(|growth| growth >= NOTHING);
-        let mut by = format!("{CONNECTIONS} downloads of http://{}{}", page.host, page.path);
+        let mut by = format!("{CONNECTIONS} downloads of {page}");
         by += if is_spent { ", ended by --max-data" } else { "" };
         by += if is_full { "" } else { "; no queue grew: the line may carry more than this server sends" };
         let mut phase =

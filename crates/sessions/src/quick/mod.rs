@@ -96,10 +96,12 @@ pub fn measure(options: &QuickOptions<'_>) -> Result<Quick> {
     }
     let reflectors = reflectors(options)?;
     let first = options.reflectors.first().ok_or_else(|| Error::Invalid("missing HOST".to_owned()))?;
-    let (host, port) = match reflectors.first() {
-        Some(Reflector::Page(page)) => (page.host.as_str(), Some(page.port)),
-        _ => (first.as_str(), None),
+    let host = match reflectors.first() {
+        Some(Reflector::Page(page)) => page.host.as_str(),
+        _ => first.as_str(),
     };
+    let port =
+        reflectors.iter().filter_map(Reflector::page).find(|page| page.host == host).map(|page| page.port);
     let stop = (options.stop)();
     (options.tell)("finding the hops on the path");
     let server = reflectors.first().and_then(Reflector::server);
@@ -124,6 +126,7 @@ pub fn measure(options: &QuickOptions<'_>) -> Result<Quick> {
         has_server: reflectors.iter().any(|one| one.server().is_some()),
         has_page: reflectors.iter().any(|one| one.page().is_some()),
         has_echo: watch.has_echo,
+        may_echo: watch.may_echo,
         echo_load: options.echo_load,
         max_data: options.max_data,
         is_root: tidegate_sys::process::effective_uid() == 0,

@@ -20,6 +20,8 @@ pub(super) struct Asked<'a> {
     pub(super) has_page: bool,
     /// Echo requests reach it, and may be sent.
     pub(super) has_echo: bool,
+    /// This user may send echo requests.
+    pub(super) may_echo: bool,
     /// Echo requests were to load the line.
     pub(super) echo_load: bool,
     /// The most that a load of others may have, in bytes.
@@ -70,6 +72,16 @@ fn measuring(quick: &Quick, asked: &Asked<'_>) -> Vec<NextStep> {
                 for some seconds, at most {most})"
             ),
             commands: vec![format!("tidegate quick {host} http://WEB-SERVER/LARGE-FILE")],
+        });
+    }
+    if !is_known(up) && asked.has_page && !asked.may_echo {
+        all.push(NextStep {
+            what: "Or again, with the upload, once every user may send echo requests (until the next boot)"
+                .into(),
+            commands: vec![
+                "sudo sysctl -w net.ipv4.ping_group_range='0 2147483647'".into(),
+                quick.again.clone(),
+            ],
         });
     }
     if !is_known(up) && asked.has_echo && !asked.echo_load {
@@ -137,6 +149,7 @@ mod tests {
         has_server: false,
         has_page: false,
         has_echo: false,
+        may_echo: true,
         echo_load: false,
         max_data: 250_000_000,
         is_root: false,
@@ -161,7 +174,10 @@ mod tests {
         let with_echo = Asked { has_echo: true, ..STRANGER };
         let both_asked = Asked { echo_load: true, has_page: true, ..with_echo };
         let server = Asked { has_server: true, ..STRANGER };
-        let cases: [(Quick, &Asked<'_>, Vec<&str>); 7] = [
+        let debian = Asked { has_page: true, may_echo: false, ..STRANGER };
+        let allows = "sudo sysctl -w net.ipv4.ping_group_range='0 2147483647'";
+        let again = Quick { again: "tidegate quick http://a/b".into(), ..quick(None, Some(5e6)) };
+        let cases: [(Quick, &Asked<'_>, Vec<&str>); 8] = [
             (quick(None, None), &STRANGER, vec![serve[0], serve[1], page]),
             (quick(None, None), &with_echo, vec![serve[0], serve[1], page, echo]),
             (quick(Some(5e6), None), &with_echo, vec![serve[0], serve[1], page]),
@@ -169,6 +185,7 @@ mod tests {
             (quick(None, None), &both_asked, serve.to_vec()),
             (quick(Some(5e6), Some(5e6)), &STRANGER, vec![]),
             (quick(None, None), &server, vec![]),
+            (again, &debian, vec![serve[0], serve[1], allows, "tidegate quick http://a/b"]),
         ];
         for (n, (quick, asked, expected)) in cases.into_iter().enumerate() {
             assert_eq!(commands(&quick, asked), expected, "case {n}");

@@ -59,7 +59,9 @@ pub(super) struct Watch {
     who: Vec<(String, Option<u8>)>,
     /// How round trips are measured, where that is not by echo requests.
     pub(super) method: Option<String>,
-    /// Are echo requests allowed, and answered by the host?
+    /// Are echo requests allowed?
+    pub(super) may_echo: bool,
+    /// Are they allowed, and answered by the host?
     pub(super) has_echo: bool,
     /// Hops are asked once a second only.
     pub(super) is_slow: bool,
@@ -110,7 +112,7 @@ impl Watch {
             (trips, method) = (trip, Some(format!("{way}, because {why}")));
         }
         let is_slow = !is_allowed && who.len() > 1;
-        Ok(Watch { pinger, trips, began, far, who, method, has_echo, is_slow })
+        Ok(Watch { pinger, trips, began, far, who, method, may_echo: is_allowed, has_echo, is_slow })
     }
 
     /// ns since the beginning.
