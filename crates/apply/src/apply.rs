@@ -13,7 +13,7 @@ use crate::wanted::Wanted;
 use crate::{kept, undone, user};
 use serde_json::{Value, json};
 use tidegate_daemon::ssh;
-use tidegate_daemon::{Error, Result, bail, ensure};
+use tidegate_daemon::{Error, Result, bail, ensure, error};
 use tidegate_daemon::{RuntimeDir, running_policy};
 use tidegate_plan::{ChangePlan, essential, plan, text as diff};
 use tidegate_sys::boot;
@@ -129,6 +129,8 @@ fn patience(options: &ApplyOptions) -> Option<u64> {
 fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeHandler<'_>) -> Result<Value> {
     safe(options, wanted, report)?;
     let (room, name) = (RuntimeDir::here()?, name(wanted));
+    // The daemon refuses the same, later and less clearly.
+    Arm::table_made(wanted, name).map_err(|error| error!(Policy, "nothing is applied: {error:#}"))?;
     if options.dry_run {
         let (plans, rules) = daemon_plan(wanted, &room, name, report)?;
         report(Notice::Plan(plan_text(&plans, rules.as_deref())));

@@ -67,7 +67,7 @@ fn unreliable(of: &doc::Experiment) -> Vec<String> {
     let Some(worst) = of.runs.iter().filter_map(late).max_by_key(|late| late.p99) else { return Vec::new() };
     let span = tidegate_measure::numbers::format_duration;
     let mut notes = vec![format!(
-        "this machine gave packets out {} late in the middle of the worst run, {} at the 99th percentile, \
+        "in the worst run this machine sent packets {} late in the median, {} at the 99th percentile, \
         {} at most",
         span(worst.median),
         span(worst.p99),

@@ -236,10 +236,10 @@ fn downloads(n: u16) -> Vec<Item> {
 }
 
 /// One transfer, over IPv4 or IPv6.
-pub(crate) fn one_transfer(up: bool, v6: bool) -> HomeTraffic {
+pub(crate) fn one_transfer(up: bool, v6: bool) -> Item {
     let mut items = if up { uploads(1) } else { downloads(1) };
     items[0].parties().v6 = v6;
-    items.swap_remove(0).traffic
+    items.swap_remove(0)
 }
 
 /// What a server on the gateway itself sends.

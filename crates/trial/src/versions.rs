@@ -2,6 +2,7 @@
 //! filters for `protocol ip` only, and what these hold to a rate passes freely over the other version.
 
 use crate::home::{self, GLANCE};
+use crate::household::Household;
 use crate::loads;
 use crate::reach;
 use crate::state::Trial;
@@ -23,7 +24,7 @@ pub(crate) fn notes(trial: &Trial<'_>) -> Vec<String> {
         return Vec::new();
     }
     let one = |up: bool, v6: bool| {
-        let traffic = loads::one_transfer(up, v6);
+        let traffic = one_transfer(&trial.household, up, v6);
         let carried = home::carried(trial.options, trial.policy, vec![traffic]);
         carried.first().copied().unwrap_or(0)
     };
@@ -45,6 +46,13 @@ pub(crate) fn notes(trial: &Trial<'_>) -> Vec<String> {
     found.collect()
 }
 
+/// One transfer of a computer that has the address which the policy names.
+fn one_transfer(household: &Household, up: bool, v6: bool) -> HomeTraffic {
+    let mut item = loads::one_transfer(up, v6);
+    household.move_in([&mut item]);
+    item.traffic
+}
+
 /// Does a conversation over IPv6 take other classes than the same one over IPv4, or is there a filter for one
 /// of them where packets arrive?
 fn treated_apart(trial: &Trial<'_>) -> bool {
@@ -53,11 +61,9 @@ fn treated_apart(trial: &Trial<'_>) -> bool {
         let entry = matches!(filter.entry, FilterEntry::Filter { .. });
         here && entry && [ethertype::IPV4, ethertype::IPV6].contains(&filter.protocol)
     });
+    let of_home = |up: bool, v6: bool| one_transfer(&trial.household, up, v6);
     let takes = |traffic: HomeTraffic| reach::ask(trial.policy, &traffic, trial.options.seed);
     let classes = trial.trees.classes.iter().any(tidegate_scenario::series::counts);
     on_arrival
-        || classes
-            && [true, false]
-                .iter()
-                .any(|up| takes(loads::one_transfer(*up, false)) != takes(loads::one_transfer(*up, true)))
+        || classes && [true, false].iter().any(|up| takes(of_home(*up, false)) != takes(of_home(*up, true)))
 }

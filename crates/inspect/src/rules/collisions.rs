@@ -86,7 +86,8 @@ fn collisions(context: &RuleContext<'_>, at: usize, flow: &FlowParams) -> Findin
             flow.divisor,
             percent(even)
         ))),
-        fix: Some(Fix {
+        // A short policy has no divisor.
+        fix: (!context.reading.is_compiled()).then(|| Fix {
             what: match who {
                 "hosts" => "more buckets (divisor) share less, a filter for each host shares nothing".into(),
                 _ => "more buckets (divisor) share less".into(),

@@ -3,7 +3,7 @@
 use super::side::{OF_EACH, Side};
 use crate::experiment::show::distinct;
 use std::collections::BTreeSet;
-use tidegate_measure::experiment::{Experiment, ExperimentCase};
+use tidegate_measure::experiment::{Experiment, ExperimentCase, RunRecord};
 use tidegate_measure::numbers::format_duration;
 
 /// In sentences, the most important first.
@@ -30,6 +30,7 @@ pub(super) fn sentences(sides: &[Side]) -> Vec<String> {
     lines.extend(windows(sides));
     lines.extend(repeats(sides));
     lines.extend(cut(sides));
+    lines.extend(unreliable(sides));
     lines
 }
 
@@ -159,6 +160,21 @@ fn repeats(sides: &[Side]) -> Vec<String> {
         "{} {has} one repeat of each case, so how much figures vary is not known.",
         list(labels.into_iter())
     )]
+}
+
+/// Runs during which a real clock was late.
+fn unreliable(sides: &[Side]) -> Vec<String> {
+    let text_of = |side: &Side| {
+        let late = |run: &&RunRecord| run.lateness.as_ref().is_some_and(|late| !late.is_believed());
+        let (count, all) = (side.experiment.runs.iter().filter(late).count(), side.experiment.runs.len());
+        (count > 0).then(|| {
+            format!(
+                "In {} {count} of {all} runs are unreliable: the machine was busy with other things.",
+                side.label
+            )
+        })
+    };
+    sides.iter().filter_map(text_of).collect()
 }
 
 fn cut(sides: &[Side]) -> Vec<String> {
