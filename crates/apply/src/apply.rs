@@ -366,6 +366,8 @@ fn noted(
         // back.
         if prior.left_to_confirm().is_none() {
             previous["previous"] = Value::Null;
+            // The next step back leads to what was there first, not to a policy that nothing knows any more.
+            previous["before"] = previous["original"].clone();
         }
         previous
     });

@@ -390,12 +390,24 @@ pub(crate) fn may_write<'p>(paths: impl IntoIterator<Item = &'p Path>) -> anyhow
     paths.into_iter().filter(|path| !is_stdout(path)).try_for_each(|path| {
         output_file::check(path).with_context(|| cannot_write(path))?;
         // A device takes any number of results.
-        let whole = std::path::absolute(path).with_context(|| cannot_write(path))?;
+        let whole = place_of(path).with_context(|| cannot_write(path))?;
         if !named.insert(whole) && (path.is_file() || !path.exists()) {
             anyhow::bail!("{}: it is named twice; name one file for each result", cannot_write(path));
         }
         refuse_replacing(path)
     })
+}
+
+/// Where a file is, or will be, without symbolic links and `..`.
+fn place_of(path: &Path) -> io::Result<PathBuf> {
+    if let Ok(real) = std::fs::canonicalize(path) {
+        return Ok(real);
+    }
+    let whole = std::path::absolute(path)?;
+    match (whole.parent(), whole.file_name()) {
+        (Some(parent), Some(name)) => Ok(std::fs::canonicalize(parent)?.join(name)),
+        _ => Ok(whole),
+    }
 }
 
 /// Refuses a file that the command has read or written.

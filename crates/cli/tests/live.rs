@@ -97,6 +97,32 @@ fn a_home_gateway_comes_changes_and_goes() {
     assert_eq!(computer.tidegate(&["down"]).status.code(), Some(1));
 }
 
+/// However many policies followed each other: one step back is the last but one, the next what was there first.
+#[test]
+fn two_reverts_lead_back_to_what_was_there_first() {
+    let Some(computer) = Computer::new("reverts") else { return };
+    computer.tc("tc qdisc add dev eth0 root handle 7: tbf rate 1mbit burst 5kb limit 10kb");
+    let first = computer.installed("eth0");
+    let apply = |ceil: &str| {
+        let policy = format!(
+            "#!/bin/sh\ntc qdisc add dev eth0 root handle 1: htb default 10\n\
+            tc class add dev eth0 parent 1: classid 1:10 htb rate 100kbit ceil {ceil}\n"
+        );
+        let path = computer.policy(&format!("{ceil}.sh"), &policy);
+        done(&computer.tidegate(&["apply", &path, "--backend", "kernel"]));
+        computer.installed("eth0")
+    };
+    apply("200kbit");
+    apply("300kbit");
+    let third = apply("400kbit");
+    apply("500kbit");
+    done(&computer.tidegate(&["revert"]));
+    assert_eq!(computer.installed("eth0"), third);
+    done(&computer.tidegate(&["revert"]));
+    assert_eq!(computer.installed("eth0"), first);
+    assert_eq!(computer.tidegate(&["status"]).status.code(), Some(1));
+}
+
 /// Is there a kind that this kernel lacks? Where there is none, a refusal cannot be had this way.
 fn lacks_fq_codel(computer: &Computer) -> bool {
     let tried = computer.place.go(|| {

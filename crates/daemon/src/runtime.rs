@@ -34,9 +34,16 @@ impl RuntimeDir {
     /// There is no `/proc`, or `TIDEGATE_RUN` names a file.
     pub fn here() -> io::Result<RuntimeDir> {
         let root = std::env::var_os(ELSEWHERE).map_or_else(|| PathBuf::from(ROOT), PathBuf::from);
+        let refused = |kind, what| {
+            let why = format!("{ELSEWHERE} names the directory for sockets, and `{}` {what}", root.display());
+            Err(io::Error::new(kind, why))
+        };
+        // Every command must find the same, wherever it is started.
+        if !root.is_absolute() {
+            return refused(io::ErrorKind::InvalidInput, "is no absolute path");
+        }
         if root.exists() && !root.is_dir() {
-            let why = format!("{} is not a directory; {ELSEWHERE} names the one for sockets", root.display());
-            return Err(io::Error::new(io::ErrorKind::NotADirectory, why));
+            return refused(io::ErrorKind::NotADirectory, "is no directory");
         }
         Ok(RuntimeDir::of(&root, &NetworkNamespace::current()?))
     }

@@ -38,7 +38,9 @@ pub fn command(options: &Options) -> ExitCode {
 /// Checks, prints the findings and writes their files.
 fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let mut checked = check(options)?;
-    crate::output::may_write(outputs::paths(&options.output))?;
+    // Copies of several files go into a directory.
+    let copy = options.fix.as_deref().filter(|_| checked.reading.sources.len() == 1);
+    crate::output::may_write(outputs::paths(&options.output).chain(copy))?;
     let fixed = options.fix.as_deref().map(|copy| fix::write(&checked, copy)).transpose()?;
     let failed = checked.findings.iter().any(|finding| options.fail_on.reached_by(finding.level));
     checked.findings.retain(|finding| options.show.reached_by(finding.level));

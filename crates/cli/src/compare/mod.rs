@@ -33,10 +33,11 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 fn attempt(options: &Options) -> anyhow::Result<()> {
-    crate::output::may_write(outputs::paths(&options.output).chain(options.html.as_deref()))?;
     let labels = labels(&options.results);
     let sides = options.results.iter().zip(labels).map(|(path, label)| side(path, label));
     let mut sides: Vec<Side> = sides.collect::<anyhow::Result<_>>()?;
+    // Now that the inputs are known, none is replaced.
+    crate::output::may_write(outputs::paths(&options.output).chain(options.html.as_deref()))?;
     if let [only] = sides.as_slice() {
         sides = policies(only)?;
     }
@@ -71,8 +72,8 @@ fn side(path: &Path, label: String) -> anyhow::Result<Side> {
 fn policies(result: &Side) -> anyhow::Result<Vec<Side>> {
     let sides = Side::policies(&result.experiment);
     if sides.len() < 2 {
-        let label = &result.label;
-        bail!("{label} has one policy only, so there is nothing to compare: name a second result, too");
+        let has = if sides.is_empty() { "no runs" } else { "one policy only" };
+        bail!("{} has {has}, so there is nothing to compare: name a second result, too", result.label);
     }
     Ok(sides)
 }
@@ -80,7 +81,8 @@ fn policies(result: &Side) -> anyhow::Result<Vec<Side>> {
 /// Puts the side called `base` before the others.
 fn put_first(sides: &mut Vec<Side>, base: &str) -> anyhow::Result<()> {
     let Some(at) = sides.iter().position(|side| side.label == base) else {
-        let known: Vec<&str> = sides.iter().map(|side| side.label.as_str()).collect();
+        let known: Vec<String> =
+            sides.iter().map(|side| tidegate_text::line(&side.label).to_string()).collect();
         bail!("--base: nothing here is called `{base}`; there are {}", known.join(", "));
     };
     let first = sides.remove(at);

@@ -4,6 +4,7 @@
 use super::context::{RuleContext, witness};
 use super::idle::is_rule_lost;
 use super::overwritten;
+use crate::explain::ethertype_name;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::lost::Thing;
 use crate::reach::Arrival;
@@ -19,7 +20,6 @@ use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Connstate, NetfilterTarget};
 use tidegate_policy::{FilterOp, FilterParams};
-use tidegate_syntax::tc::protocol;
 
 /// The flow key that reads the mark, by its number.
 const MARK_KEY: u32 = 7;
@@ -119,12 +119,20 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
                     format!("no packet of the filter's protocol comes to {}", dump.dev)
                 }
                 true => format!("no packet comes to {}", dump.dev),
-                false => format!("marks on {}: {}", dump.dev, numbers(&here)),
+                false => format!("marks{} on {}: {}", of_protocol(dump.protocol), dump.dev, numbers(&here)),
             })),
             fix: (!early && unreached.is_none()).then(|| by_hand(*handle, nothing, other_family)),
         });
     }
     Ok(found)
+}
+
+/// Whose marks were looked at.
+fn of_protocol(protocol: u16) -> String {
+    match protocol {
+        FilterOp::ALL => String::new(),
+        other => format!(" of {} packets", ethertype_name(other)),
+    }
 }
 
 /// How packets get a mark that none has.
@@ -366,14 +374,19 @@ fn never_read(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     Ok(found)
 }
 
-/// The command for one more fw filter beside those of a device.
+/// The command for one more fw filter on a device, before those that are there; where there is no room before
+/// them, without its preference.
 fn beside(context: &RuleContext<'_>, device: &str, mark: u32, class: &str) -> String {
-    let mut filters = context.reading.filters.iter();
-    let like =
-        filters.find(|dump| dump.dev == device && dump.kind == "fw").map_or_else(String::new, |dump| {
-            format!(" parent {} protocol {} prio {}", dump.parent, protocol(dump.protocol), dump.pref)
-        });
-    format!("tc filter add dev {device}{like} handle {mark} fw flowid {class}")
+    let filters = || context.reading.filters.iter().filter(|dump| dump.dev == device);
+    let Some(parent) = filters().find(|dump| dump.kind == "fw").map(|dump| dump.parent) else {
+        return format!("tc filter add dev {device} … handle {mark} fw flowid {class}");
+    };
+    let first = filters().filter(|dump| dump.parent == parent && dump.chain == 0).map(|dump| dump.pref).min();
+    let (how, place) = match first {
+        Some(first) if first > 1 => (format!("protocol all prio {}", first - 1), ""),
+        _ => ("…".to_owned(), ", before the filters that take them now"),
+    };
+    format!("tc filter add dev {device} parent {parent} {how} handle {mark} fw flowid {class}{place}")
 }
 
 /// The marks that filters on a device match, each with its mask; `None`: none do, or all are read.

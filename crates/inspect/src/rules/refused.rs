@@ -57,8 +57,11 @@ fn refused(
     let mut because = match not_built.or(one_queue.as_deref()) {
         Some(_) => "what the command does is missing from what was checked".to_owned(),
         None if matches => "what it should delete stays as it was".to_owned(),
-        None => "what the command should have done is missing from the policy, and findings that depend on it are \
-            left out".to_owned(),
+        None => {
+            "what the command should have done is missing from the policy, and findings that depend on it \
+            are left out"
+                .to_owned()
+        }
     };
     if text.lines().any(|line| line.starts_with("Command failed ")) {
         because.push_str(&format!(

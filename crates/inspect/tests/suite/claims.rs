@@ -632,7 +632,7 @@ fn a_mark_of_connections_that_never_stays() {
                 iptables -t mangle -A POSTROUTING -j CONNMARK --set-mark 4\n\
                 iptables -t mangle -A POSTROUTING -j CONNMARK --restore-mark";
     let found = findings_of(text, &[Rule::Marks]);
-    assert!(found.iter().any(|one| one.contains("marks on eth0: 0, 4;")), "{found:?}");
+    assert!(found.iter().any(|one| one.contains("marks of IPv4 packets on eth0: 0, 4;")), "{found:?}");
 }
 
 /// What holds a class back is not its tiny bucket where a queue below does.

@@ -166,12 +166,13 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 80 -j MARK --set-mark 3
         "\
 line 7, warning R8: no packet carries mark 5: the filter never matches
   packets carry 0, 1, 3 here
-  shown: marks on eth0: 0, 1, 3
+  shown: marks of IPv4 packets on eth0: 0, 1, 3
   fix: set it with a rule (iptables -t mangle … -j MARK --set-mark 5), or match a mark that packets carry
 line 9, warning R8: nothing reads mark 3 on eth0
   its packets wait in 1:20, while no packet comes to class 1:30
   shown: tcp 192.168.1.10 > 198.51.100.7:80 out eth0: 1:20, with mark 3
-  fix: send them there: tc filter add dev eth0 parent 1: protocol ip prio 1 handle 3 fw flowid 1:30
+  fix: send them there: tc filter add dev eth0 parent 1: … handle 3 fw flowid 1:30, before the filters that \
+  take them now
 "
     );
 }
@@ -187,7 +188,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p udp -j MARK --set-mark 1";
         "\
 line 7, warning R8: no packet carries mark 1: the filter never matches
   the rules that set it are for IPv4: ip6tables has its own
-  shown: marks on eth0: 0
+  shown: marks of IPv6 packets on eth0: 0
   fix: set it for IPv6, too: ip6tables -t mangle … -j MARK --set-mark 1
 "
     );

@@ -37,7 +37,6 @@ pub use get::find_filter;
 pub use help::help_kind;
 pub use listing::{Listed, NotListed, is_listing, read_listing};
 pub(crate) use prefix::{parse_masked4, parse_prefix6};
-pub use protocols::protocol;
 pub use read::{parse, parse_line};
 pub use refuse::{action_not_found, refusal_lines, refusal_text};
 pub use show_class::show_classes;

@@ -66,8 +66,8 @@ pub(super) fn parse_protocol(text: &str) -> Option<u16> {
     number.or_else(|| u16_in(text, 0))
 }
 
-/// The name of an EtherType as `tc filter show` prints it; `[number]` without one.
-pub fn protocol(number: u16) -> String {
+/// The name of an EtherType, or its number.
+pub(super) fn protocol(number: u16) -> String {
     match PROTOCOLS.iter().find(|(_, known)| *known == number) {
         Some((name, _)) => (*name).into(),
         None => format!("[{number}]"),

@@ -11,7 +11,7 @@ pub use options::Options;
 
 use crate::exit::CliExit;
 use crate::measuring::again;
-use crate::outputs::{Form, ReportFile};
+use crate::outputs::{self, Form, ReportFile};
 use crate::sim::Pace;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::process::ExitCode;
@@ -37,6 +37,7 @@ fn code(quick: &Quick) -> CliExit {
 }
 
 fn attempt(options: &Options) -> anyhow::Result<Quick> {
+    crate::output::may_write(outputs::paths(&options.output).chain(options.policy.as_deref()))?;
     let (shown, pace) = (OnceLock::new(), Pace::default());
     let saved = options.policy.as_ref().and_then(|path| path.to_str());
     let far_options = options.far.words();
