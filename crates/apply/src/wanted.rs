@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tidegate_daemon::device_spec;
 use tidegate_daemon::{ErrorContext, Result, bail, ensure, error};
 use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
-use tidegate_inspect::{CARRIED_OUT_AT, Reading};
+use tidegate_inspect::{CARRIED_OUT_AT, PolicyModel};
 use tidegate_loader::ReadOptions;
 use tidegate_packet::{Handle, Pool, Seeded};
 use tidegate_plan::Item;
@@ -22,7 +22,7 @@ use crate::options::ApplyOptions;
 /// A policy that is to be applied: its operations, and what they come to on this computer's devices.
 pub struct Wanted {
     /// What was read.
-    pub(crate) reading: Reading,
+    pub(crate) reading: PolicyModel,
     /// What it comes to, on the device that it is bound to.
     pub(crate) log: Vec<Op>,
     /// The commands that made it, literally.
@@ -69,7 +69,7 @@ impl Wanted {
     }
 
     fn of(
-        reading: Reading,
+        reading: PolicyModel,
         commands: Vec<Vec<String>>,
         log: Vec<Op>,
         links: Vec<LinkInfo>,

@@ -97,7 +97,8 @@ fn a_home_gateway_comes_changes_and_goes() {
     assert_eq!(computer.tidegate(&["down"]).status.code(), Some(1));
 }
 
-/// However many policies followed each other: one step back is the last but one, the next what was there first.
+/// However many policies followed each other: one step back is the last but one, the next what was there
+/// first.
 #[test]
 fn two_reverts_lead_back_to_what_was_there_first() {
     let Some(computer) = Computer::new("reverts") else { return };

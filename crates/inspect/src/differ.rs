@@ -6,7 +6,7 @@
 use crate::packet::Packet;
 use crate::probe::{PacketEntry, Prober};
 use crate::reach::Reached;
-use crate::reading::Reading;
+use crate::reading::PolicyModel;
 use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::Field;
 use crate::walk::tree::{By, Parts, Seen};
@@ -43,7 +43,11 @@ pub enum PacketKind {
 
 /// The pairs of classes with packets in common, on devices of the first policy and what each is called in the
 /// second; `None`: that is not decided.
-pub fn pairs(first: &Reading, second: &Reading, devices: &[(String, String)]) -> Option<Vec<ClassPair>> {
+pub fn pairs(
+    first: &PolicyModel,
+    second: &PolicyModel,
+    devices: &[(String, String)],
+) -> Option<Vec<ClassPair>> {
     if devices.iter().any(|(a, b)| undecided(first, a) || undecided(second, b)) {
         return None;
     }
@@ -88,7 +92,7 @@ struct Both {
 impl Both {
     fn pair(
         &mut self,
-        second: &Reading,
+        second: &PolicyModel,
         (device, from, parts): (&str, Handle, &[Parts]),
         (other, to, others): (&str, Handle, &[Parts]),
     ) -> Result<Option<ClassPair>, TooLarge> {

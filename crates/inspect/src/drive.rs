@@ -1,7 +1,7 @@
 //! The engine under load: what a class's queue does when it is kept full, alone and while all others are busy
 //! too.
 
-use crate::reading::{CARRIED_OUT_AT, Reading};
+use crate::reading::{CARRIED_OUT_AT, PolicyModel};
 use std::collections::BTreeMap;
 use tidegate_gateway::{DeviceId, EgressPath, Gateway, GatewayContext, XmitStatus};
 use tidegate_packet::header::{ethertype, proto};
@@ -61,19 +61,19 @@ pub(crate) struct Stretch {
 
 /// Machines on which measurements are made, one after another: making one takes as long as the policy is.
 pub(crate) struct Bench<'r> {
-    reading: &'r Reading,
+    reading: &'r PolicyModel,
     /// A change of the policy, to see whether that is the cause.
     instead: Option<Op>,
     rigs: BTreeMap<String, Rig>,
 }
 
 impl<'r> Bench<'r> {
-    pub(crate) fn new(reading: &'r Reading) -> Bench<'r> {
+    pub(crate) fn new(reading: &'r PolicyModel) -> Bench<'r> {
         Bench { reading, instead: None, rigs: BTreeMap::new() }
     }
 
     /// Machines on which one class has other parameters than the policy gives it.
-    pub(crate) fn instead(reading: &'r Reading, class: &ClassDump, params: ClassParams) -> Bench<'r> {
+    pub(crate) fn instead(reading: &'r PolicyModel, class: &ClassDump, params: ClassParams) -> Bench<'r> {
         let op = ClassOp {
             verb: Verb::Change,
             dev: class.dev.clone(),
@@ -88,7 +88,7 @@ impl<'r> Bench<'r> {
 
     /// Machines on which the qdisc of a command of tc is as the command would make it with these words;
     /// `None`: they cannot be parsed.
-    pub(crate) fn rebuilt(reading: &'r Reading, words: &[String]) -> Option<Bench<'r>> {
+    pub(crate) fn rebuilt(reading: &'r PolicyModel, words: &[String]) -> Option<Bench<'r>> {
         let parsed = tc::parse(words, &Env::default()).ok()?;
         let tc::TcCommand::Apply(Op::Qdisc(op)) = parsed.command else { return None };
         let op = QdiscOp { verb: Verb::Change, ..op };
@@ -193,7 +193,7 @@ impl<'r> Bench<'r> {
 
 /// The longest delay of a packet by the netems on its way through a device; the greatest value where it is
 /// unknown.
-fn longest_delay(reading: &Reading, dev: &str) -> Nanos {
+fn longest_delay(reading: &PolicyModel, dev: &str) -> Nanos {
     let own = |qdisc: &QdiscDump| match &qdisc.params {
         QdiscParams::Netem(netem) => {
             // No distribution of tc's goes beyond so many times the jitter.
@@ -430,7 +430,7 @@ struct Rig {
 
 impl Rig {
     /// `None`: there is no such device, or what should be otherwise is refused.
-    fn new(reading: &Reading, dev: &str, instead: Option<&Op>) -> Option<Rig> {
+    fn new(reading: &PolicyModel, dev: &str, instead: Option<&Op>) -> Option<Rig> {
         let mut gateway = reading.machine();
         let device = gateway.device(dev)?;
         let (mut draws, mut pool) = (Seeded::new(1), Pool::new(MAX_PACKETS));

@@ -1,8 +1,8 @@
 #![forbid(unsafe_code)]
 //! What a policy means: its mistakes, the way of a packet through it, its tree.
 //!
-//! Everything here begins with a [`Reading`]: the machine that a policy produced, with the words of the files
-//! that did so. Every claim is shown by the engine itself: a [`Finding`] that is more than a note carries a
+//! Everything here begins with a [`PolicyModel`]: the machine that a policy produced, with the words of the
+//! files that did so. Every claim is shown by the engine itself: a [`Finding`] that is more than a note carries a
 //! [`Witness`].
 
 pub mod bytes;
@@ -31,8 +31,8 @@ pub use packet::{ANY_PORT, CODE_POINTS, Framing, Packet, PacketError, has_ports,
 pub use probe::{Loss, PacketEntry, ProbeResult, Prober, Stop};
 pub use reach::{Arrival, Candidate, Reached};
 pub use reading::{
-    CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, ClassNames, Frame, Given, Reading, Source, SourceLocation,
-    Step, Word,
+    CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, ClassNames, Frame, PolicyInput, PolicyModel, Source,
+    SourceLocation, Step, Word,
 };
 pub use rules::{assumed_speeds, check};
 pub use uses::{MarkingRule, Uses};

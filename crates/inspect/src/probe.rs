@@ -1,7 +1,7 @@
 //! Packets sent through the policy's machine, one at a time: the engine itself shows where each goes.
 
 use crate::packet::{Packet, has_ports};
-use crate::reading::{CARRIED_OUT_AT, Reading};
+use crate::reading::{CARRIED_OUT_AT, PolicyModel};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use tidegate_classify::conntrack;
@@ -153,7 +153,7 @@ pub struct Prober {
 
 impl Prober {
     /// A fresh machine with the policy.
-    pub fn new(reading: &Reading) -> Prober {
+    pub fn new(reading: &PolicyModel) -> Prober {
         let mut gateway = reading.machine();
         give_addresses(&mut gateway);
         let classes =
@@ -531,7 +531,7 @@ fn give_addresses(gateway: &mut Gateway) {
 }
 
 /// The devices that are mirrored to, and to which no filter redirects.
-fn copies(reading: &Reading, gateway: &Gateway) -> BTreeSet<DeviceId> {
+fn copies(reading: &PolicyModel, gateway: &Gateway) -> BTreeSet<DeviceId> {
     let acts = reading.filters.iter().flat_map(|dump| match &dump.entry {
         FilterEntry::Filter { actions, .. } => actions.as_slice(),
         _ => &[],

@@ -5,7 +5,7 @@
 
 use crate::packet::Packet;
 use crate::probe::PacketEntry;
-use crate::reading::Reading;
+use crate::reading::PolicyModel;
 use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::{ByteBit, Field, Layout, View, byte_bit};
 use crate::sets::set::{STATES, Space};
@@ -46,22 +46,22 @@ pub struct Reached {
 
 impl Reached {
     /// What all packets reach; `None`: the policy is too large to decide.
-    pub fn of(reading: &Reading) -> Option<Reached> {
+    pub fn of(reading: &PolicyModel) -> Option<Reached> {
         walk(reading, None).ok().map(|walked| Reached { walked })
     }
 
     /// What all packets reach on some devices, to which no others may lead packets.
-    pub(crate) fn of_part(reading: &Reading, devices: &BTreeSet<String>) -> Option<Reached> {
+    pub(crate) fn of_part(reading: &PolicyModel, devices: &BTreeSet<String>) -> Option<Reached> {
         walk(reading, Some(devices)).ok().map(|walked| Reached { walked })
     }
 
     /// Without any set, for callers with other questions.
-    pub(crate) fn nothing(reading: &Reading) -> Option<Reached> {
+    pub(crate) fn nothing(reading: &PolicyModel) -> Option<Reached> {
         Walked::nowhere(reading).ok().map(|walked| Reached { walked })
     }
 
     /// What comes to a leaf class of a device.
-    pub fn class(&mut self, reading: &Reading, device: &str, class: Handle) -> Arrival {
+    pub fn class(&mut self, reading: &PolicyModel, device: &str, class: Handle) -> Arrival {
         if undecided(reading, device) {
             return Arrival::Undecided;
         }
@@ -99,7 +99,7 @@ impl Reached {
 
     /// The rules that set a mark or a class which no packet has any more when it comes to a queue: later
     /// rules overwrite it. Of equal rules, only where it is so for all.
-    pub fn overwritten(&mut self, reading: &Reading) -> Vec<NetfilterRule> {
+    pub fn overwritten(&mut self, reading: &PolicyModel) -> Vec<NetfilterRule> {
         let keys: Vec<RuleKey> = self.walked.rules.keys().cloned().collect();
         let (mut gone, mut kept) = (Vec::new(), Vec::new());
         for key in keys {
@@ -116,7 +116,7 @@ impl Reached {
 
     /// The rules that set marks or a class, and match only packets for the machine's own programs, which come
     /// to no queue. Of equal rules, only where it is so for all.
-    pub fn received(&self, reading: &Reading) -> Vec<NetfilterRule> {
+    pub fn received(&self, reading: &PolicyModel) -> Vec<NetfilterRule> {
         let marks =
             |target: &NetfilterTarget| writes(target) || matches!(target, NetfilterTarget::Connmark(_));
         let (mut received, mut others) = (Vec::new(), Vec::new());
@@ -168,7 +168,11 @@ impl Reached {
     }
 
     /// A packet of one of the sets, with its way: a routed one where there is any.
-    pub(crate) fn pick(&mut self, reading: &Reading, parts: &Parts) -> Result<Option<Candidate>, TooLarge> {
+    pub(crate) fn pick(
+        &mut self,
+        reading: &PolicyModel,
+        parts: &Parts,
+    ) -> Result<Option<Candidate>, TooLarge> {
         let ways = &self.walked.ways;
         let mut parts: Vec<(usize, Set)> =
             parts.0.iter().filter(|(_, set)| !set.is_empty()).copied().collect();
@@ -210,7 +214,7 @@ impl Reached {
     /// A packet of a set that comes by one way.
     pub(crate) fn pick_by(
         &mut self,
-        reading: &Reading,
+        reading: &PolicyModel,
         way: usize,
         set: Set,
     ) -> Result<Option<Candidate>, TooLarge> {
@@ -260,7 +264,7 @@ fn writes(target: &NetfilterTarget) -> bool {
 }
 
 /// A rule by its place.
-pub(crate) fn rule_of<'r>(reading: &'r Reading, key: &RuleKey) -> Option<&'r NetfilterRule> {
+pub(crate) fn rule_of<'r>(reading: &'r PolicyModel, key: &RuleKey) -> Option<&'r NetfilterRule> {
     let tables = reading.gateway.all_tables().iter();
     let table = tables.into_iter().find(|table| table.family() == key.family && table.name() == key.table)?;
     let chain = table.chains().iter().find(|chain| chain.name == key.chain)?;

@@ -22,7 +22,7 @@ pub const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
 /// A place in a file that was read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourceLocation {
-    /// The file: a number in [`Reading::sources`].
+    /// The file: a number in [`PolicyModel::sources`].
     pub file: usize,
     /// The line, from 1.
     pub line: usize,
@@ -68,7 +68,7 @@ pub struct Step {
     pub words: Vec<Word>,
     /// The place of its line, if that is known.
     pub place: Option<SourceLocation>,
-    /// What it came to: operations, by their number in [`Reading::ops`].
+    /// What it came to: operations, by their number in [`PolicyModel::ops`].
     pub ops: Range<usize>,
     /// What the tool complained, where it refused.
     pub refused: Option<String>,
@@ -100,8 +100,8 @@ impl Step {
     }
 }
 
-/// What is given to a [`Reading`].
-pub struct Given {
+/// What is given to a [`PolicyModel`].
+pub struct PolicyInput {
     /// The files that were loaded.
     pub sources: Vec<Source>,
     /// The commands, in order.
@@ -124,7 +124,7 @@ pub struct Given {
 pub type ClassNames = BTreeMap<(String, Handle), String>;
 
 /// A policy, understood.
-pub struct Reading {
+pub struct PolicyModel {
     /// The files that were loaded.
     pub sources: Vec<Source>,
     /// The commands, in order.
@@ -156,10 +156,10 @@ pub struct Reading {
     scripts: bool,
 }
 
-impl Reading {
+impl PolicyModel {
     /// Takes in what was read.
-    pub fn new(given: Given) -> Reading {
-        let Given { sources, steps, ops, devices, down, dissector, kernel_log, scripts } = given;
+    pub fn new(given: PolicyInput) -> PolicyModel {
+        let PolicyInput { sources, steps, ops, devices, down, dissector, kernel_log, scripts } = given;
         let mut gateway = machine(&devices, dissector, &ops);
         let now = CARRIED_OUT_AT;
         let ids: Vec<_> = gateway.devices().collect();
@@ -188,7 +188,7 @@ impl Reading {
         }
         let index = Index::new(&ops, &qdiscs, &classes);
         let lost = Lost::of(&steps);
-        Reading {
+        PolicyModel {
             sources,
             steps,
             ops,

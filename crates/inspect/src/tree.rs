@@ -1,7 +1,7 @@
 //! The hierarchy of a device's classes and qdiscs, with the lookups that rules need.
 
 use crate::finding::Finding;
-use crate::reading::{CLSACT_EGRESS, Reading};
+use crate::reading::{CLSACT_EGRESS, PolicyModel};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
@@ -32,7 +32,7 @@ fn steady(curve: Option<ServiceCurve>) -> u64 {
     curve.map_or(0, |curve| u64::from(curve.m2))
 }
 
-impl Reading {
+impl PolicyModel {
     /// The leaf classes of HTB and HFSC.
     pub(crate) fn leaves(&self) -> impl Iterator<Item = Leaf<'_>> {
         let leaves = self.classes.iter().filter(|class| self.is_leaf(class));

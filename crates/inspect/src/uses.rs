@@ -6,7 +6,7 @@
 //! meets no mark of ip6tables, and what is redirected at an ingress was in none of netfilter's chains yet.
 
 use crate::reach::{Reached, rule_of};
-use crate::reading::{CLSACT_EGRESS, Reading};
+use crate::reading::{CLSACT_EGRESS, PolicyModel};
 use crate::sets::bdd::TooLarge;
 use crate::walk::RuleKey;
 use crate::walk::tree::{By, Parts};
@@ -76,7 +76,7 @@ pub struct Uses {
 
 impl Uses {
     /// What is known of a policy.
-    pub fn of(reading: &Reading) -> Uses {
+    pub fn of(reading: &PolicyModel) -> Uses {
         let by_connection = reads_connmarks(reading) || restores(reading);
         let mut uses = Uses { unmarked: unmarked(reading), by_connection, ..Uses::default() };
         let mut reached = Reached::of(reading);
@@ -116,7 +116,7 @@ impl Uses {
 
     fn of_classes(
         &mut self,
-        reading: &Reading,
+        reading: &PolicyModel,
         mut reached: Option<&mut Reached>,
         rules: &[(RuleKey, MarkingRule)],
     ) {
@@ -231,7 +231,7 @@ impl Reached {
     /// The rules that write what a filter matches on packets that it gets.
     fn markers(
         &mut self,
-        reading: &Reading,
+        reading: &PolicyModel,
         dump: &FilterDump,
         got: &Parts,
         rules: &[(RuleKey, MarkingRule)],
@@ -337,7 +337,7 @@ fn classifies(rule: &MarkingRule, class: Handle) -> bool {
 }
 
 /// The rules that write marks or classes, in the order of their tables.
-fn marking_rules(reading: &Reading) -> Vec<(RuleKey, MarkingRule)> {
+fn marking_rules(reading: &PolicyModel) -> Vec<(RuleKey, MarkingRule)> {
     let mut found = Vec::new();
     for table in reading.gateway.all_tables() {
         for chain in table.chains() {
@@ -362,7 +362,7 @@ fn marking_rules(reading: &Reading) -> Vec<(RuleKey, MarkingRule)> {
 }
 
 /// Do rules write packets' marks into connections?
-fn saves(reading: &Reading) -> bool {
+fn saves(reading: &PolicyModel) -> bool {
     let saves =
         |target: &NetfilterTarget| matches!(target, NetfilterTarget::Connmark(ConnmarkTarget::Save { .. }));
     rules(reading).any(|rule| rule.targets().any(saves))
@@ -389,14 +389,14 @@ fn actions(dump: &FilterDump) -> Vec<&Act> {
 }
 
 /// Do actions of filters write marks?
-fn restores(reading: &Reading) -> bool {
+fn restores(reading: &PolicyModel) -> bool {
     let marks = |act: &Act| matches!(act, Act::Skbedit(_) | Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_));
     reading.filters.iter().flat_map(actions).any(marks)
 }
 
 /// The ifbs that get packets from an ingress only, where netfilter has not seen them and no action restores a
 /// mark.
-fn unmarked(reading: &Reading) -> BTreeSet<String> {
+fn unmarked(reading: &PolicyModel) -> BTreeSet<String> {
     if restores(reading) {
         return BTreeSet::new();
     }

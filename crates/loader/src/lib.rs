@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! files ──▶ format ──▶ script: capture ──┐
-//!                 └──▶ lists: calls ─────┴──▶ Traced (shims + what each call came to) ──▶ steps ──▶ inspect::Reading
+//!                 └──▶ lists: calls ─────┴──▶ Traced (shims + what each call came to) ──▶ steps ──▶ inspect::PolicyModel
 //! ```
 //!
 //! ```
@@ -49,7 +49,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_capture::{CaptureError, CaptureOptions, DEFAULT_TIMEOUT, Exit, Output, ScriptRun, Trouble};
 use tidegate_gateway::DeviceSpec;
-use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, Given, Reading, Source, Step};
+use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, PolicyInput, PolicyModel, Source, Step};
 use tidegate_packet::{Dissector, Pool, Seeded};
 use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_shims::Machine;
@@ -246,8 +246,8 @@ impl LoadedPolicy {
     }
 
     /// The policy with its lines, for checks and explanations.
-    pub fn reading(&self) -> Reading {
-        let mut reading = Reading::new(Given {
+    pub fn reading(&self) -> PolicyModel {
+        let mut reading = PolicyModel::new(PolicyInput {
             sources: self.sources.clone(),
             steps: self.steps.clone(),
             ops: self.machine.log.clone(),
@@ -373,7 +373,7 @@ pub fn read_commands(
 }
 
 /// The installed policy as a short policy, with what that leaves out or does otherwise.
-pub fn to_short(reading: &Reading) -> ShortPolicy {
+pub fn to_short(reading: &PolicyModel) -> ShortPolicy {
     let load = |text: &str| match read_text("policy.toml", text, &ReadOptions::default()) {
         Ok(policy) => Ok(policy.reading()),
         Err(error) => Err(error.to_string()),

@@ -6,7 +6,7 @@
 
 use crate::short::understand;
 use std::collections::{BTreeMap, BTreeSet};
-use tidegate_inspect::{ClassPair, PacketKind, Reading, Uses, assumed_speeds, pairs};
+use tidegate_inspect::{ClassPair, PacketKind, PolicyModel, Uses, assumed_speeds, pairs};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::QdiscDump;
 
@@ -33,10 +33,10 @@ pub struct ShortPolicy {
 }
 
 /// How the text that comes out is loaded.
-pub(crate) type Load<'l> = &'l dyn Fn(&str) -> Result<Reading, String>;
+pub(crate) type Load<'l> = &'l dyn Fn(&str) -> Result<PolicyModel, String>;
 
 /// The installed policy as a short policy.
-pub(crate) fn to_short(reading: &Reading, load: Load<'_>) -> ShortPolicy {
+pub(crate) fn to_short(reading: &PolicyModel, load: Load<'_>) -> ShortPolicy {
     let mut misfits = Vec::new();
     let uses = Uses::of(reading);
     let mut rules = chains(reading);
@@ -80,7 +80,7 @@ fn misfit(what: impl Into<String>, instead: impl Into<String>) -> Misfit {
     Misfit { what: what.into(), instead: instead.into() }
 }
 
-fn chains(reading: &Reading) -> Vec<Rules> {
+fn chains(reading: &PolicyModel) -> Vec<Rules> {
     let mut rules = Vec::new();
     for table in reading.gateway.all_tables() {
         rules.extend(table.chains().iter().map(|chain| Rules {
@@ -96,7 +96,7 @@ fn chains(reading: &Reading) -> Vec<Rules> {
 
 /// The differences between the installed policy and the short one.
 fn laid_beside(
-    reading: &Reading,
+    reading: &PolicyModel,
     converted: &Conversion,
     text: &str,
     load: Load<'_>,
@@ -112,8 +112,8 @@ type Place = (String, Handle);
 
 /// Both policies, and which class of the one is which of the other.
 struct Beside<'r> {
-    first: &'r Reading,
-    second: Reading,
+    first: &'r PolicyModel,
+    second: PolicyModel,
     /// The devices of the first, with what they are called in the second.
     devices: Vec<(String, String)>,
     /// The classes of the first that have a place in the second, by its name.
@@ -124,7 +124,7 @@ struct Beside<'r> {
 }
 
 impl<'r> Beside<'r> {
-    fn new(first: &'r Reading, second: Reading, converted: &Conversion, short: &Short) -> Beside<'r> {
+    fn new(first: &'r PolicyModel, second: PolicyModel, converted: &Conversion, short: &Short) -> Beside<'r> {
         let called: BTreeMap<Place, String> =
             short.class_names().into_iter().map(|(dev, class, name)| ((dev, class), name)).collect();
         let shaped: BTreeSet<&String> = called.keys().map(|(dev, _)| dev).collect();
@@ -272,7 +272,7 @@ impl<'r> Beside<'r> {
             else {
                 continue;
             };
-            let queue = |reading: &Reading, at: &Place| {
+            let queue = |reading: &PolicyModel, at: &Place| {
                 reading
                     .qdiscs
                     .iter()

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tidegate_gateway::EgressPath;
-use tidegate_inspect::{Level, Packet, PacketEntry, Prober, Reading, check};
+use tidegate_inspect::{Level, Packet, PacketEntry, PolicyModel, Prober, check};
 use tidegate_loader::{ReadOptions, ShortPolicy, read, read_text, to_short};
 use tidegate_packet::Handle;
 use tidegate_policy::{ClassParams, QdiscParams};
@@ -208,7 +208,7 @@ fn send(prober: &mut Prober, packet: &Packet, ifb: Option<&str>) -> Went {
 }
 
 /// The short policy's name of a class of the source.
-fn name(source: &Reading, dev: &str, class: Handle) -> String {
+fn name(source: &PolicyModel, dev: &str, class: Handle) -> String {
     let default = source.qdiscs.iter().filter(|q| q.dev == dev).find_map(|q| match &q.params {
         QdiscParams::Htb(htb) => Some(htb.default as u16),
         QdiscParams::Hfsc(hfsc) => Some(hfsc.default),
@@ -317,12 +317,12 @@ fn what_comes_out_is_what_went_in_but_for_what_is_named() {
 
 /// Classes whose rates in HTB differ from the source without being reported.
 fn rates(
-    source: &Reading,
-    other: &Reading,
+    source: &PolicyModel,
+    other: &PolicyModel,
     short: &ShortPolicy,
     names: &BTreeMap<(String, Handle), String>,
 ) -> Vec<String> {
-    let params = |reading: &Reading, class: Handle| {
+    let params = |reading: &PolicyModel, class: Handle| {
         reading.classes.iter().find(|c| c.dev == "eth0" && c.classid == class).and_then(|c| match &c.params {
             ClassParams::Htb(htb) => Some((c.parent, htb.rate.rate.0 * 8, htb.ceil.rate.0 * 8)),
             _ => None,

@@ -3,7 +3,7 @@
 
 use crate::rebind::real_devices;
 use std::net::SocketAddr;
-use tidegate_inspect::{Explainer, Packet, Reading, Story};
+use tidegate_inspect::{Explainer, Packet, PolicyModel, Story};
 use tidegate_packet::Rate;
 use tidegate_policy::ClassParams;
 
@@ -38,7 +38,7 @@ const NEEDED: [(&str, &str); 6] = [
 /// assert!(dangers[0].starts_with("ARP (addresses of neighbours) would not get through eth0: "));
 /// assert!(dangers[0].ends_with("the guaranteed rate of its class 1:1 is only 1000 bit/s"));
 /// ```
-pub fn dangers(reading: &Reading, session: Option<(SocketAddr, SocketAddr)>) -> Vec<String> {
+pub fn dangers(reading: &PolicyModel, session: Option<(SocketAddr, SocketAddr)>) -> Vec<String> {
     let mut explainer = Explainer::new(reading);
     let mut all = Vec::new();
     let ssh = session.map(|(here, there)| {
@@ -61,7 +61,7 @@ pub fn dangers(reading: &Reading, session: Option<(SocketAddr, SocketAddr)>) -> 
     all
 }
 
-fn danger(reading: &Reading, story: &Story) -> Option<String> {
+fn danger(reading: &PolicyModel, story: &Story) -> Option<String> {
     if let Some(lost) = &story.end.lost {
         return Some(format!("it is lost ({lost})"));
     }

@@ -7,7 +7,7 @@
 use crate::loads::{Item, Load};
 use crate::policy::TrialPolicy;
 use std::net::Ipv4Addr;
-use tidegate_inspect::{CLSACT_EGRESS, Reading};
+use tidegate_inspect::{CLSACT_EGRESS, PolicyModel};
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
@@ -101,7 +101,7 @@ impl Household {
 }
 
 /// The networks by which a policy distinguishes local hosts, in its order.
-fn named(policy: &TrialPolicy, reading: &Reading) -> Vec<Net> {
+fn named(policy: &TrialPolicy, reading: &PolicyModel) -> Vec<Net> {
     let mut nets = Vec::new();
     for dump in &reading.filters {
         let [source, destination] = ends(dump);

@@ -5,7 +5,7 @@
 use crate::policy::TrialPolicy;
 use std::net::{IpAddr, Ipv6Addr};
 use tidegate_gateway::{DropReason, EgressPath};
-use tidegate_inspect::{Loss, Packet, PacketEntry, Prober, Reading};
+use tidegate_inspect::{Loss, Packet, PacketEntry, PolicyModel, Prober};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::Kind;
 
@@ -75,7 +75,7 @@ fn always_dropped(prober: &mut Prober, packet: &Packet, course: PacketEntry) -> 
 }
 
 /// `by drr 1: on eth0, which has no class for them`.
-fn dropped_by(reading: &Reading, prober: &mut Prober, loss: &Loss) -> String {
+fn dropped_by(reading: &PolicyModel, prober: &mut Prober, loss: &Loss) -> String {
     let device = prober.gateway().name(loss.device).to_owned();
     let here = |q: &&tidegate_policy::dump::QdiscDump| q.dev == device && q.handle == loss.at;
     let kind = reading.qdiscs.iter().find(here).map(|q| q.kind);

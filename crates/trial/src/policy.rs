@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::OnceLock;
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
-use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, Given, Reading, Uses};
+use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, PolicyInput, PolicyModel, Uses};
 use tidegate_packet::{Dissector, Handle, Pool, Seeded};
 use tidegate_policy::netfilter::{Condition, NetfilterTarget, NfCommand};
 use tidegate_policy::{LinkDriver, LinkOp, Op, Verb};
@@ -189,9 +189,9 @@ impl TrialPolicy {
     }
 
     /// The policy for checks and explanations: without the files, which they need not name.
-    pub(crate) fn reading(&self) -> Reading {
+    pub(crate) fn reading(&self) -> PolicyModel {
         let spec = |name: &String| (name.clone(), TrialPolicy::device_spec(name));
-        Reading::new(Given {
+        PolicyModel::new(PolicyInput {
             sources: Vec::new(),
             steps: Vec::new(),
             ops: self.ops.clone(),

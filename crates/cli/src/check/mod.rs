@@ -1,7 +1,7 @@
 //! `tidegate check FILE…`: what is wrong with a policy, where, why, and what fixes it.
 //!
 //! ```text
-//! files ─▶ loader ─▶ inspect::Reading ─▶ inspect::check ─▶ inspect::checked (comments, JSON, SARIF, fixes) ─▶ text, copies
+//! files ─▶ loader ─▶ inspect::PolicyModel ─▶ inspect::check ─▶ inspect::checked (comments, JSON, SARIF, fixes) ─▶ text, copies
 //! ```
 
 mod fix;
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use tidegate_capture::troubles::SHELL;
 use tidegate_capture::{Exit as Ended, Trouble};
 use tidegate_inspect::checked::{Checked, concerns, to_json, to_sarif};
-use tidegate_inspect::{Finding, Level, Reading, Rule, SourceLocation};
+use tidegate_inspect::{Finding, Level, PolicyModel, Rule, SourceLocation};
 use tidegate_loader::ReadOptions;
 
 /// Plays `tidegate check`.
@@ -104,7 +104,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
 
 /// Lines that the shell could not run, of a script that came to its end: what they would do is unknown.
 fn not_run<'r>(
-    reading: &'r Reading,
+    reading: &'r PolicyModel,
     outcome: &'r tidegate_capture::ScriptRun,
 ) -> impl Iterator<Item = Finding> + use<'r> {
     let of_shell = outcome.troubles.iter().filter(|trouble| trouble.who == SHELL);
@@ -124,7 +124,7 @@ fn not_run<'r>(
 }
 
 /// Where the files that were read have the line of a trouble.
-fn place(reading: &Reading, trouble: &Trouble) -> Option<SourceLocation> {
+fn place(reading: &PolicyModel, trouble: &Trouble) -> Option<SourceLocation> {
     let line = trouble.place.as_ref()?;
     let name = line.file.display().to_string();
     Some(SourceLocation {
@@ -135,7 +135,7 @@ fn place(reading: &Reading, trouble: &Trouble) -> Option<SourceLocation> {
 }
 
 /// A script that ended with an error of its own, although no command was refused.
-fn ended_badly(reading: &Reading, outcome: &tidegate_capture::ScriptRun) -> Option<Finding> {
+fn ended_badly(reading: &PolicyModel, outcome: &tidegate_capture::ScriptRun) -> Option<Finding> {
     let code = match outcome.exit {
         Ended::Code(0) => return None,
         Ended::Code(code) => format!("code {code}"),

@@ -3,7 +3,7 @@
 use super::fix::Fixed;
 use std::fmt::Write as _;
 use tidegate_inspect::checked::{Checked, CommandPath};
-use tidegate_inspect::{Finding, Frame, Level, Reading, Rule, SourceLocation, Witness};
+use tidegate_inspect::{Finding, Frame, Level, PolicyModel, Rule, SourceLocation, Witness};
 
 /// All findings, and a summary.
 pub(super) fn report(checked: &Checked, fixed: Option<&Fixed>) -> String {
@@ -52,7 +52,7 @@ const MOST_CALLS: usize = 4;
 
 /// What led to a finding's line, `called from x.sh:9, x.sh:10`, or uses the variable it sets, and the
 /// functions between it and the tool: `by way of lib.sh:7 (leaf), lib.sh:3 (do_tc)`.
-fn ways(reading: &Reading, finding: &Finding) -> Vec<String> {
+fn ways(reading: &PolicyModel, finding: &Finding) -> Vec<String> {
     let CommandPath { called_from, used_in, frames } = CommandPath::of(reading, finding);
     let name = |place: &SourceLocation| {
         let name = reading.sources.get(place.file).map_or("", |source| source.name.as_str());

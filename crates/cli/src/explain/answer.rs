@@ -1,6 +1,6 @@
 //! The packets that are explained, and the explanations.
 
-use tidegate_inspect::{Packet, Reading, Story};
+use tidegate_inspect::{Packet, PolicyModel, Story};
 
 /// A packet that is explained.
 pub(super) struct ExplainedPacket {
@@ -18,7 +18,7 @@ pub(super) struct PacketExplanation {
 
 /// The packets that are explained, and the explanations.
 pub(super) struct Answer {
-    pub(super) reading: Reading,
-    pub(super) other: Option<Reading>,
+    pub(super) reading: PolicyModel,
+    pub(super) other: Option<PolicyModel>,
     pub(super) explanations: Vec<PacketExplanation>,
 }

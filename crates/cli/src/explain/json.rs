@@ -2,7 +2,7 @@
 
 use super::answer::{Answer, PacketExplanation};
 use serde_json::{Value, json};
-use tidegate_inspect::{End, ExplainStep, Reading, SourceLocation, Story};
+use tidegate_inspect::{End, ExplainStep, PolicyModel, SourceLocation, Story};
 
 /// The form of the document.
 const FORM: u32 = 2;
@@ -31,7 +31,7 @@ pub(super) fn document(answer: &Answer) -> String {
     format!("{document:#}\n")
 }
 
-fn story(reading: &Reading, story: &Story) -> Value {
+fn story(reading: &PolicyModel, story: &Story) -> Value {
     let scenes = story.scenes.iter().map(|scene| {
         let lines: Vec<Value> = scene.lines.iter().map(|step| line(reading, step)).collect();
         json!({ "title": scene.title, "lines": lines })
@@ -46,7 +46,7 @@ fn story(reading: &Reading, story: &Story) -> Value {
     })
 }
 
-fn line(reading: &Reading, line: &ExplainStep) -> Value {
+fn line(reading: &PolicyModel, line: &ExplainStep) -> Value {
     json!({
         "what": line.what,
         "outcome": line.outcome.name(),
@@ -55,7 +55,7 @@ fn line(reading: &Reading, line: &ExplainStep) -> Value {
     })
 }
 
-fn place(reading: &Reading, place: &SourceLocation) -> Value {
+fn place(reading: &PolicyModel, place: &SourceLocation) -> Value {
     let file = reading.sources.get(place.file).map(|source| source.name.as_str());
     json!({ "file": file, "line": place.line })
 }

@@ -1,7 +1,7 @@
 //! `tidegate explain POLICY PACKET`: which rules, filters, class and queue a packet meets, and why.
 //!
 //! ```text
-//! files ─▶ loader ─▶ inspect::Reading ─▶ Explainer ─▶ Story ─▶ text | json
+//! files ─▶ loader ─▶ inspect::PolicyModel ─▶ Explainer ─▶ Story ─▶ text | json
 //! words or a recording ─▶ Packet ────────────┘
 //! ```
 
@@ -20,7 +20,7 @@ use answer::{Answer, ExplainedPacket, PacketExplanation};
 use anyhow::{Context, bail};
 use std::path::Path;
 use std::process::ExitCode;
-use tidegate_inspect::{Explainer, Packet, Reading, Story};
+use tidegate_inspect::{Explainer, Packet, PolicyModel, Story};
 use tidegate_loader::ReadOptions;
 
 /// Plays `tidegate explain`.
@@ -145,7 +145,7 @@ fn reply(one: &ExplainedPacket, story: &Story) -> ExplainedPacket {
     ExplainedPacket { heading, packet }
 }
 
-fn read(policy: &Path, options: &Options) -> anyhow::Result<Reading> {
+fn read(policy: &Path, options: &Options) -> anyhow::Result<PolicyModel> {
     let mut files = vec![policy.to_owned()];
     files.extend(options.with.iter().cloned());
     let how = ReadOptions {

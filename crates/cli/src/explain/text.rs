@@ -2,7 +2,7 @@
 
 use super::answer::{Answer, PacketExplanation};
 use std::fmt::Write as _;
-use tidegate_inspect::{ExplainStep, Packet, Reading, Scene, SourceLocation, StepOutcome, Story};
+use tidegate_inspect::{ExplainStep, Packet, PolicyModel, Scene, SourceLocation, StepOutcome, Story};
 
 /// Lines in a row that do not fit are folded from so many on,
 const FOLD: usize = 8;
@@ -25,7 +25,7 @@ pub(super) fn stories(answer: &Answer, all: bool) -> String {
     answer.explanations.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-fn story(reading: &Reading, explanation: &PacketExplanation, all: bool) -> String {
+fn story(reading: &PolicyModel, explanation: &PacketExplanation, all: bool) -> String {
     let mut out = heading(explanation);
     for scene in &explanation.story.scenes {
         let _ = writeln!(out, "\n{}", scene.title);
@@ -48,7 +48,7 @@ fn heading(explanation: &PacketExplanation) -> String {
 }
 
 /// The lines of a scene; long runs of what does not fit are folded.
-fn lines(out: &mut String, reading: &Reading, scene: &Scene, all: bool) {
+fn lines(out: &mut String, reading: &PolicyModel, scene: &Scene, all: bool) {
     let mut at = 0;
     while at < scene.lines.len() {
         if at >= MOST_LINES && !all {
@@ -68,7 +68,7 @@ fn lines(out: &mut String, reading: &Reading, scene: &Scene, all: bool) {
     }
 }
 
-fn line(out: &mut String, reading: &Reading, step: &ExplainStep) {
+fn line(out: &mut String, reading: &PolicyModel, step: &ExplainStep) {
     let sign = match step.outcome {
         StepOutcome::Met => '+',
         StepOutcome::Passed => '-',
@@ -83,7 +83,7 @@ fn line(out: &mut String, reading: &Reading, step: &ExplainStep) {
 }
 
 /// `home.sh:14`.
-fn place_text(reading: &Reading, place: &SourceLocation) -> String {
+fn place_text(reading: &PolicyModel, place: &SourceLocation) -> String {
     let name = reading.sources.get(place.file).map_or("", |source| source.name.as_str());
     format!("{name}:{}", place.line)
 }
@@ -104,7 +104,11 @@ fn end(story: &Story) -> String {
 }
 
 /// Where two policies part.
-fn parted(explanation: &PacketExplanation, ours: (&Reading, &Story), theirs: (&Reading, &Story)) -> String {
+fn parted(
+    explanation: &PacketExplanation,
+    ours: (&PolicyModel, &Story),
+    theirs: (&PolicyModel, &Story),
+) -> String {
     let mut out = heading(explanation);
     let names =
         [ours.0, theirs.0].map(|reading| reading.sources.first().map_or("", |source| source.name.as_str()));

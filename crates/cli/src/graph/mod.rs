@@ -24,7 +24,7 @@ use model::{Box, Device, Model};
 use options::GraphFormat;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
-use tidegate_inspect::{ClassNames, Given, Reading, Uses};
+use tidegate_inspect::{ClassNames, PolicyInput, PolicyModel, Uses};
 use tidegate_loader::ReadOptions;
 use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_shims::Machine;
@@ -50,7 +50,7 @@ pub(crate) fn tree(machine: &mut Machine) -> String {
     let made: BTreeSet<String> = made.flatten().collect();
     let devices: Vec<_> = machine.gateway.devices().collect();
     let device = |id| (machine.gateway.name(id).to_owned(), machine.gateway.spec(id));
-    let reading = Reading::new(Given {
+    let reading = PolicyModel::new(PolicyInput {
         sources: Vec::new(),
         steps: Vec::new(),
         ops: machine.log.clone(),

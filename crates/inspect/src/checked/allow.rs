@@ -2,7 +2,7 @@
 
 use super::path::CommandPath;
 use crate::finding::{Finding, Rule};
-use crate::reading::Reading;
+use crate::reading::PolicyModel;
 use std::collections::BTreeSet;
 
 /// What comments allow.
@@ -16,7 +16,7 @@ pub(super) struct Allowed {
 
 impl Allowed {
     /// Reads the comments of all files.
-    pub(super) fn read(reading: &Reading) -> Allowed {
+    pub(super) fn read(reading: &PolicyModel) -> Allowed {
         let mut allowed = Allowed::default();
         for (file, source) in reading.sources.iter().enumerate() {
             for (line, text) in (1..).zip(&source.lines) {

@@ -3,7 +3,7 @@
 use super::path::CommandPath;
 use super::result::Checked;
 use crate::finding::{Edit, Finding, Level, Witness};
-use crate::reading::{Frame, Reading, SourceLocation};
+use crate::reading::{Frame, PolicyModel, SourceLocation};
 use serde_json::{Value, json};
 
 /// The form of the document: it changes when a member changes its meaning or goes away.
@@ -26,7 +26,7 @@ pub fn to_json(checked: &Checked) -> String {
     format!("{document:#}\n")
 }
 
-fn one(reading: &Reading, finding: &Finding) -> Value {
+fn one(reading: &PolicyModel, finding: &Finding) -> Value {
     let way = CommandPath::of(reading, finding);
     json!({
         "rule": finding.rule.id(),
@@ -51,20 +51,20 @@ fn one(reading: &Reading, finding: &Finding) -> Value {
 }
 
 /// A function that the command passed through.
-fn frame_of(reading: &Reading, frame: &Frame) -> Value {
+fn frame_of(reading: &PolicyModel, frame: &Frame) -> Value {
     let mut value = place(reading, &frame.place);
     value["function"] = frame.function.as_str().into();
     value
 }
 
-fn replacement(reading: &Reading, edit: &Edit) -> Value {
+fn replacement(reading: &PolicyModel, edit: &Edit) -> Value {
     let mut value = place(reading, &edit.place);
     value["with"] = edit.text.as_str().into();
     value
 }
 
 /// Lines and columns count from 1; without columns it is the line as a whole.
-fn place(reading: &Reading, at: &SourceLocation) -> Value {
+fn place(reading: &PolicyModel, at: &SourceLocation) -> Value {
     let mut value = json!({ "file": reading.sources[at.file].name, "line": at.line });
     if at.columns.1 > at.columns.0 {
         value["column"] = (at.columns.0 + 1).into();

@@ -1,7 +1,7 @@
 //! How a finding's command came to its tool: by whose calls, and through which functions.
 
 use crate::finding::{Finding, Rule, Witness};
-use crate::reading::{Frame, Reading, SourceLocation, Step};
+use crate::reading::{Frame, PolicyModel, SourceLocation, Step};
 
 /// What a reader needs beside a finding's line to find his way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ enum LinePosition {
 
 impl CommandPath {
     /// Of a finding of this policy.
-    pub fn of(reading: &Reading, finding: &Finding) -> CommandPath {
+    pub fn of(reading: &PolicyModel, finding: &Finding) -> CommandPath {
         let Some(place) = &finding.place else { return CommandPath::default() };
         let mut way = CommandPath::default();
         let mut frames: Option<&[Frame]> = None;
@@ -50,7 +50,7 @@ impl CommandPath {
 /// The commands that a place belongs to: where it is a word, those that have this word; where it came to
 /// several values (`$4`), those whose value the finding names; of a refusal, those that were refused so.
 fn concerned<'r>(
-    reading: &'r Reading,
+    reading: &'r PolicyModel,
     place: &SourceLocation,
     finding: &Finding,
 ) -> Vec<(&'r Step, LinePosition)> {
@@ -73,7 +73,7 @@ fn concerned<'r>(
     }
 }
 
-fn line_position(reading: &Reading, step: &Step, place: &SourceLocation) -> Option<LinePosition> {
+fn line_position(reading: &PolicyModel, step: &Step, place: &SourceLocation) -> Option<LinePosition> {
     let here = |at: &SourceLocation| (at.file, at.line) == (place.file, place.line);
     let own = step.place.as_ref()?;
     if here(own) {
@@ -93,7 +93,7 @@ fn line_position(reading: &Reading, step: &Step, place: &SourceLocation) -> Opti
 }
 
 /// Does a command that begins in one line go on to another?
-fn goes_on(reading: &Reading, begins: &SourceLocation, place: &SourceLocation) -> bool {
+fn goes_on(reading: &PolicyModel, begins: &SourceLocation, place: &SourceLocation) -> bool {
     let lines = reading.sources.get(begins.file).filter(|_| begins.file == place.file);
     let between = lines.and_then(|source| source.lines.get(begins.line - 1..place.line - 1));
     between.is_some_and(|lines| lines.iter().all(|line| line.ends_with('\\')))

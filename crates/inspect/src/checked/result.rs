@@ -3,12 +3,12 @@
 use super::allow::Allowed;
 use super::path::CommandPath;
 use crate::finding::Finding;
-use crate::reading::{Reading, Step};
+use crate::reading::{PolicyModel, Step};
 
 /// What a check came to.
 pub struct Checked {
     /// The policy that was checked.
-    pub reading: Reading,
+    pub reading: PolicyModel,
     /// What is wrong with it, less what is silenced.
     pub findings: Vec<Finding>,
     /// How many findings comments silenced.
@@ -18,7 +18,7 @@ pub struct Checked {
 impl Checked {
     /// The findings of a policy less those that its comments allow: `# tidegate: allow R4` behind a command
     /// or above it, `# tidegate: allow-file quantum, R13` anywhere in the file.
-    pub fn new(reading: Reading, mut findings: Vec<Finding>) -> Checked {
+    pub fn new(reading: PolicyModel, mut findings: Vec<Finding>) -> Checked {
         let before = findings.len();
         let allowed = Allowed::read(&reading);
         findings.retain(|finding| !allowed.silences(finding, &CommandPath::of(&reading, finding)));
@@ -28,7 +28,7 @@ impl Checked {
 }
 
 /// Whether a finding is about a device, as far as its command shows.
-pub fn concerns(reading: &Reading, finding: &Finding, dev: &str) -> bool {
+pub fn concerns(reading: &PolicyModel, finding: &Finding, dev: &str) -> bool {
     let Some(place) = &finding.place else { return true };
     let here =
         |step: &&Step| step.place.as_ref().is_some_and(|at| at.file == place.file && at.line == place.line);

@@ -3,7 +3,7 @@
 use super::path::CommandPath;
 use super::result::Checked;
 use crate::finding::{Edit, Finding, Rule, Witness};
-use crate::reading::{Frame, Reading, SourceLocation};
+use crate::reading::{Frame, PolicyModel, SourceLocation};
 use serde_json::{Value, json};
 
 /// The findings as a SARIF log, with the end of line.
@@ -31,7 +31,7 @@ pub fn to_sarif(checked: &Checked) -> String {
     format!("{document:#}\n")
 }
 
-fn result(reading: &Reading, finding: &Finding) -> Value {
+fn result(reading: &PolicyModel, finding: &Finding) -> Value {
     let shown = match &finding.witness {
         Some(Witness::Number(number)) => format!(" Shown: {number}."),
         Some(Witness::Packet { packet, went }) => format!(" Shown: `{packet}` goes to {went}."),
@@ -77,7 +77,7 @@ fn result(reading: &Reading, finding: &Finding) -> Value {
 }
 
 /// A function that the command passed through.
-fn frame_of(reading: &Reading, frame: &Frame) -> Value {
+fn frame_of(reading: &PolicyModel, frame: &Frame) -> Value {
     json!({ "location": {
         "physicalLocation": physical(reading, &frame.place),
         "logicalLocations": [{ "name": frame.function, "kind": "function" }],
@@ -85,12 +85,12 @@ fn frame_of(reading: &Reading, frame: &Frame) -> Value {
 }
 
 /// A place as SARIF calls it.
-fn physical(reading: &Reading, place: &SourceLocation) -> Value {
+fn physical(reading: &PolicyModel, place: &SourceLocation) -> Value {
     let name = reading.sources.get(place.file).map_or("", |source| source.name.as_str());
     json!({ "artifactLocation": { "uri": uri(name) }, "region": region(place) })
 }
 
-fn change(reading: &Reading, edit: &Edit) -> Value {
+fn change(reading: &PolicyModel, edit: &Edit) -> Value {
     let source = &reading.sources[edit.place.file];
     let mut region = region(&edit.place);
     let mut text = edit.text.clone();

@@ -2,7 +2,7 @@
 
 use super::{ExplainStep, Moment, StepOutcome, ethertype_name, tables, waits};
 use crate::bytes::{condition_words, key_words};
-use crate::reading::{CLSACT_EGRESS, Reading, SourceLocation};
+use crate::reading::{CLSACT_EGRESS, PolicyModel, SourceLocation};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use tidegate_gateway::Gateway;
@@ -40,7 +40,7 @@ fn name(dump: &FilterDump) -> Option<Name> {
 
 impl Counted {
     /// What the filters of a machine have counted so far.
-    pub(super) fn of(reading: &Reading, gateway: &mut Gateway) -> Counted {
+    pub(super) fn of(reading: &PolicyModel, gateway: &mut Gateway) -> Counted {
         let mut lists: Vec<(&str, Handle)> =
             reading.filters.iter().map(|f| (f.dev.as_str(), f.parent)).collect();
         lists.sort_unstable();
@@ -138,7 +138,12 @@ pub(super) struct ExplainedList {
 }
 
 /// The filters of a parent, up to the one that decides, in the chains that they lead to.
-pub(super) fn list(reading: &Reading, here: Here<'_>, parent: Handle, counted: &Counted) -> ExplainedList {
+pub(super) fn list(
+    reading: &PolicyModel,
+    here: Here<'_>,
+    parent: Handle,
+    counted: &Counted,
+) -> ExplainedList {
     let mut list = ExplainedList { lines: Vec::new(), decision: Decision::Nothing };
     let mut chain = 0;
     for _ in 0..MOST_CHAINS {
@@ -155,7 +160,7 @@ pub(super) fn list(reading: &Reading, here: Here<'_>, parent: Handle, counted: &
 
 /// The filters of one chain of a parent.
 fn in_chain(
-    reading: &Reading,
+    reading: &PolicyModel,
     here: Here<'_>,
     (parent, chain): (Handle, u32),
     counted: &Counted,
@@ -196,7 +201,7 @@ fn in_chain(
 
 /// A filter that is evaluated in the order of the listing.
 fn single(
-    reading: &Reading,
+    reading: &PolicyModel,
     dumps: &[&FilterDump],
     dump: &FilterDump,
     here: Here<'_>,
@@ -227,7 +232,7 @@ pub(super) fn note(what: String) -> ExplainStep {
     ExplainStep { what, outcome: StepOutcome::Note, why: Vec::new(), place: None }
 }
 
-pub(super) fn place_of(reading: &Reading, dump: &FilterDump) -> Option<SourceLocation> {
+pub(super) fn place_of(reading: &PolicyModel, dump: &FilterDump) -> Option<SourceLocation> {
     reading.step_of(reading.maker_of_filter(dump)?)?.place.clone()
 }
 
@@ -505,7 +510,7 @@ impl Carried {
 
 /// What happens in the tree of a device: clsact's filters, then qdisc by qdisc.
 pub(super) fn tree(
-    reading: &Reading,
+    reading: &PolicyModel,
     moment: &Moment,
     counted: &Counted,
     carried: &Carried,
@@ -543,7 +548,7 @@ pub(super) fn tree(
     lines
 }
 
-fn qdisc_line(reading: &Reading, qdisc: &QdiscDump) -> ExplainStep {
+fn qdisc_line(reading: &PolicyModel, qdisc: &QdiscDump) -> ExplainStep {
     let step = reading.maker_of_qdisc(qdisc).and_then(|op| reading.step_of(op));
     let what = format!("qdisc {} {}", qdisc.kind.name(), qdisc.handle);
     ExplainStep {
@@ -556,7 +561,7 @@ fn qdisc_line(reading: &Reading, qdisc: &QdiscDump) -> ExplainStep {
 
 /// What happens within a qdisc; the class the packet takes there.
 fn within(
-    reading: &Reading,
+    reading: &PolicyModel,
     moment: &Moment,
     qdisc: &QdiscDump,
     here: Here<'_>,
@@ -607,7 +612,7 @@ fn within(
 }
 
 /// Whether a priority chooses alone here. HTB's own handle does too: past all classes.
-fn names_leaf(reading: &Reading, dev: &str, qdisc: &QdiscDump, priority: Handle) -> bool {
+fn names_leaf(reading: &PolicyModel, dev: &str, qdisc: &QdiscDump, priority: Handle) -> bool {
     match qdisc.kind {
         Kind::Htb if priority == qdisc.handle => true,
         Kind::Prio => true,
@@ -617,7 +622,7 @@ fn names_leaf(reading: &Reading, dev: &str, qdisc: &QdiscDump, priority: Handle)
 
 /// The lists of a qdisc, from its own down its inner classes.
 fn lists(
-    reading: &Reading,
+    reading: &PolicyModel,
     qdisc: &QdiscDump,
     here: Here<'_>,
     counted: &Counted,
@@ -645,25 +650,25 @@ fn lists(
     decision
 }
 
-fn class_of<'r>(reading: &'r Reading, dev: &str, class: Handle) -> Option<&'r ClassDump> {
+fn class_of<'r>(reading: &'r PolicyModel, dev: &str, class: Handle) -> Option<&'r ClassDump> {
     reading.classes.iter().find(|dump| dump.dev == dev && dump.classid == class)
 }
 
 /// Has it classes below it, in the same qdisc?
-fn has_inner(reading: &Reading, dev: &str, class: Handle) -> bool {
+fn has_inner(reading: &PolicyModel, dev: &str, class: Handle) -> bool {
     reading
         .classes
         .iter()
         .any(|dump| dump.dev == dev && dump.parent == class && dump.classid.qdisc() == class.qdisc())
 }
 
-fn has_classes(reading: &Reading, qdisc: &QdiscDump) -> bool {
+fn has_classes(reading: &PolicyModel, qdisc: &QdiscDump) -> bool {
     reading.classes.iter().any(|dump| dump.dev == qdisc.dev && dump.classid.qdisc() == qdisc.handle)
 }
 
 /// How a packet came to a class that no filter named.
 fn by_default(
-    reading: &Reading,
+    reading: &PolicyModel,
     qdisc: &QdiscDump,
     priority: u32,
     wanted: Option<Handle>,
@@ -697,7 +702,7 @@ fn by_default(
 }
 
 /// Why no packet waits in a class that something names.
-fn no_queue(reading: &Reading, qdisc: &QdiscDump, class: Handle) -> String {
+fn no_queue(reading: &PolicyModel, qdisc: &QdiscDump, class: Handle) -> String {
     match class_of(reading, &qdisc.dev, class) {
         Some(_) if class.qdisc() != qdisc.handle => format!("{class} is a class of another qdisc"),
         None if class.is_none() => "the filter that matches names no class".to_owned(),
@@ -709,7 +714,7 @@ fn no_queue(reading: &Reading, qdisc: &QdiscDump, class: Handle) -> String {
     }
 }
 
-fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> ExplainStep {
+fn nowhere(reading: &PolicyModel, qdisc: &QdiscDump, wanted: Option<Handle>) -> ExplainStep {
     let because = match wanted {
         Some(class) if class == qdisc.handle && qdisc.kind == Kind::Htb => {
             return note("that is HTB itself: past all classes, by the direct queue, unshaped".to_owned());
@@ -741,7 +746,7 @@ fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> Expl
     })
 }
 
-fn class_line(reading: &Reading, dev: &str, class: Handle) -> Option<ExplainStep> {
+fn class_line(reading: &PolicyModel, dev: &str, class: Handle) -> Option<ExplainStep> {
     let dump = class_of(reading, dev, class)?;
     let place = reading
         .maker_of_class(dev, class)

@@ -12,7 +12,7 @@ mod waits;
 
 use crate::packet::Packet;
 use crate::probe::{Glimpse, Loss, PacketEntry, ProbeResult, Prober, Stop};
-use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, Reading, SourceLocation};
+use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, PolicyModel, SourceLocation};
 use crate::words;
 use filters::{Carried, Counted};
 use std::collections::BTreeSet;
@@ -167,7 +167,7 @@ impl std::error::Error for EgressError {}
 
 /// Tells the stories of packets under one policy.
 pub struct Explainer<'r> {
-    reading: &'r Reading,
+    reading: &'r PolicyModel,
     prober: Prober,
     /// Actions of filters write marks or priorities, which are followed step by step.
     edits: bool,
@@ -175,7 +175,7 @@ pub struct Explainer<'r> {
 
 impl<'r> Explainer<'r> {
     /// For the policy of a reading.
-    pub fn new(reading: &'r Reading) -> Explainer<'r> {
+    pub fn new(reading: &'r PolicyModel) -> Explainer<'r> {
         let mut prober = Prober::new(reading);
         prober.gateway().watch();
         Explainer { reading, prober, edits: reading.filters.iter().any(filters::edits) }
@@ -508,7 +508,7 @@ const fn is_routed(ethertype: u16) -> bool {
 }
 
 /// Which limit of a qdisc a packet is longer than.
-fn too_long(reading: &Reading, dev: &str, handle: Handle) -> &'static str {
+fn too_long(reading: &PolicyModel, dev: &str, handle: Handle) -> &'static str {
     let dump = reading.qdiscs.iter().find(|dump| dump.dev == dev && dump.handle == handle);
     // What tc sent: a listing has the buckets as times.
     let sent = dump.and_then(|dump| reading.maker_of_qdisc(dump)).and_then(|op| match &reading.ops[op] {

@@ -5,7 +5,7 @@ use super::{ExplainStep, Scene, StepOutcome};
 use crate::bytes::protocol_name;
 use crate::packet::{CODE_POINTS, Packet, state_name};
 use crate::probe::PacketEntry;
-use crate::reading::Reading;
+use crate::reading::PolicyModel;
 use tidegate_classify::netfilter::{CountedRule, Known, RuleTrace};
 use tidegate_gateway::{EgressPath, Gateway, tos_priority};
 use tidegate_packet::header::{ethertype, tcp_flags};
@@ -16,7 +16,7 @@ use tidegate_syntax::{iptables, nft};
 /// A scene for each chain at a hook, in the order in which the packet met them, and one for the routing
 /// between.
 pub(super) fn scenes(
-    reading: &Reading,
+    reading: &PolicyModel,
     gateway: &Gateway,
     seen: &[RuleTrace],
     packet: &Packet,
@@ -90,7 +90,7 @@ fn title(met: &RuleTrace) -> String {
 }
 
 /// `None`: the end of a chain that accepts, which needs no line.
-fn line(reading: &Reading, gateway: &Gateway, met: &RuleTrace, length: u16) -> Option<ExplainStep> {
+fn line(reading: &PolicyModel, gateway: &Gateway, met: &RuleTrace, length: u16) -> Option<ExplainStep> {
     let table =
         gateway.all_tables().iter().find(|table| table.family() == met.family && table.name() == met.table);
     let chain = table.and_then(|table| table.chains().iter().find(|chain| chain.name == met.chain));

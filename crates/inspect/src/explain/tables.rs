@@ -7,7 +7,7 @@ use super::filters::{
     settled, words,
 };
 use crate::bytes::{Part, compare};
-use crate::reading::Reading;
+use crate::reading::PolicyModel;
 use crate::walk::list::FIRST_ROOT;
 use tidegate_policy::dump::{FilterDump, FilterEntry, U32Hits};
 use tidegate_policy::{Act, FilterParams, U32Key, U32Params};
@@ -49,7 +49,7 @@ enum Went {
 }
 
 struct Walk<'a> {
-    reading: &'a Reading,
+    reading: &'a PolicyModel,
     dumps: &'a [&'a FilterDump],
     here: Here<'a>,
     counted: &'a Counted,
@@ -60,7 +60,7 @@ struct Walk<'a> {
 /// The filters of one preference in the order in which they are evaluated; how many of them are not before a
 /// decision.
 pub(super) fn preference(
-    reading: &Reading,
+    reading: &PolicyModel,
     dumps: &[&FilterDump],
     here: Here<'_>,
     counted: &Counted,

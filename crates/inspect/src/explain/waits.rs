@@ -2,7 +2,7 @@
 //! leaves.
 
 use super::Moment;
-use crate::reading::Reading;
+use crate::reading::PolicyModel;
 use crate::words;
 use tidegate_gateway::{CakeReason, CakeTin, DeviceKind, DeviceSpec, Encap};
 use tidegate_packet::{FwMark, Handle, Meta, Nanos, Rate};
@@ -89,7 +89,7 @@ struct Frame {
 }
 
 impl Frame {
-    fn of(reading: &Reading, moment: &Moment) -> Frame {
+    fn of(reading: &PolicyModel, moment: &Moment) -> Frame {
         let bytes = moment.spec.mtu + moment.spec.link_header;
         let mut tables = moment
             .stop
@@ -109,7 +109,7 @@ impl Frame {
 }
 
 /// The rate, with its framing, of the innermost class of HTB or tbf that a packet is in.
-fn framing(reading: &Reading, moment: &Moment) -> Option<RateSpec> {
+fn framing(reading: &PolicyModel, moment: &Moment) -> Option<RateSpec> {
     moment.stop.qdiscs.iter().rev().find_map(|spot| {
         if let Some(QdiscParams::Tbf(tbf)) = dump(reading, moment, spot.qdisc).map(|dump| &dump.params) {
             return Some(tbf.rate);
@@ -130,7 +130,7 @@ fn framed(spec: RateSpec, bytes: u32) -> u64 {
 }
 
 /// The netems above the queue that a packet is in: they count the backlog below them too.
-fn netems_above(reading: &Reading, moment: &Moment) -> Vec<String> {
+fn netems_above(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
     let above = moment.stop.qdiscs.split_last().map_or(&[][..], |(_, above)| above);
     let netems = above.iter().filter_map(|spot| match &dump(reading, moment, spot.qdisc)?.params {
         QdiscParams::Netem(netem) => Some(format!("{}; {}", delayed(netem), in_all(spot.qdisc, netem))),
@@ -140,7 +140,7 @@ fn netems_above(reading: &Reading, moment: &Moment) -> Vec<String> {
 }
 
 /// The fewest packets that a netem above the queue takes in all.
-fn least_netem(reading: &Reading, moment: &Moment) -> Option<u64> {
+fn least_netem(reading: &PolicyModel, moment: &Moment) -> Option<u64> {
     let above = moment.stop.qdiscs.split_last().map_or(&[][..], |(_, above)| above);
     let limits = above.iter().filter_map(|spot| match &dump(reading, moment, spot.qdisc)?.params {
         QdiscParams::Netem(netem) => Some(u64::from(netem.limit)),
@@ -182,7 +182,7 @@ pub(super) fn class_words(class: &ClassDump) -> String {
 }
 
 /// The qdisc that holds a packet: `fq_codel 120:`, `htb 1:, its direct queue`.
-pub(super) fn queue_name(reading: &Reading, moment: &Moment) -> String {
+pub(super) fn queue_name(reading: &PolicyModel, moment: &Moment) -> String {
     match moment.stop.leaf() {
         None => "no queue".into(),
         Some(leaf) if leaf.qdisc.is_none() && leaf.on == Handle::ROOT => {
@@ -197,12 +197,12 @@ pub(super) fn queue_name(reading: &Reading, moment: &Moment) -> String {
     }
 }
 
-fn dump<'r>(reading: &'r Reading, moment: &Moment, handle: Handle) -> Option<&'r QdiscDump> {
+fn dump<'r>(reading: &'r PolicyModel, moment: &Moment, handle: Handle) -> Option<&'r QdiscDump> {
     reading.qdiscs.iter().find(|qdisc| qdisc.dev == moment.name && qdisc.handle == handle)
 }
 
 /// Sentences about what may go before a packet, with the arithmetic.
-pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
+pub(super) fn at_worst(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
     let Some(leaf) = moment.stop.leaf() else { return Vec::new() };
     let is_named = reading.was_there(&moment.name) || reading.gateway.device(&moment.name).is_some();
     if !is_named && leaf.qdisc.is_none() && leaf.on == Handle::ROOT {
@@ -231,7 +231,7 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
 }
 
 /// Where a packet continues from a device that is stacked on others: it is not followed there.
-fn onward(reading: &Reading, name: &str, spec: DeviceSpec) -> Option<String> {
+fn onward(reading: &PolicyModel, name: &str, spec: DeviceSpec) -> Option<String> {
     let gateway = &reading.gateway;
     let device = gateway.device(name)?;
     let lower = gateway.beneath(device).map(|lower| gateway.name(lower));
@@ -256,7 +256,7 @@ fn onward(reading: &Reading, name: &str, spec: DeviceSpec) -> Option<String> {
 
 /// The default queue, where none is configured.
 fn of_hidden(
-    reading: &Reading,
+    reading: &PolicyModel,
     moment: &Moment,
     kind: Kind,
     (frame, served): (Frame, Served),
@@ -379,7 +379,7 @@ const SHORT_RTT_US: u32 = 1000;
 
 /// netem's delay, and the queue of its own rate or one above it; or its child's queue.
 fn of_netem(
-    reading: &Reading,
+    reading: &PolicyModel,
     moment: &Moment,
     (netem, handle): (&NetemParams, Handle),
     frame: Frame,
@@ -587,7 +587,7 @@ fn time(bytes: u64, served: Served) -> String {
 }
 
 /// How fast the place of a packet is served.
-fn served(reading: &Reading, moment: &Moment) -> Served {
+fn served(reading: &PolicyModel, moment: &Moment) -> Served {
     let mut served = Served::AT_ROOT;
     for spot in &moment.stop.qdiscs {
         let params = dump(reading, moment, spot.qdisc).map(|dump| &dump.params);
@@ -605,7 +605,7 @@ fn served(reading: &Reading, moment: &Moment) -> Served {
 }
 
 /// What a class makes of how its parent is served.
-fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
+fn within(reading: &PolicyModel, class: &ClassDump, above: Served) -> Served {
     let less = |had: Option<f64>, rate: f64| had.map(|had| had.min(rate));
     let share = |own: u32, of: &dyn Fn(&ClassParams) -> Option<u32>| {
         let siblings = reading
@@ -668,7 +668,7 @@ fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
 
 /// HFSC's service of a leaf: its real-time rate, which no upper limit restricts, and its share by weight
 /// beside that.
-fn of_curves(reading: &Reading, class: &ClassDump, curves: &HfscClassParams, above: Served) -> Served {
+fn of_curves(reading: &PolicyModel, class: &ClassDump, curves: &HfscClassParams, above: Served) -> Served {
     let bits = |bytes: u64| bytes as f64 * 8.0;
     let less = |had: Option<f64>, rate: f64| had.map(|had| had.min(rate));
     let steady = |curve: Option<ServiceCurve>| curve.map_or(0.0, |curve| bits(u64::from(curve.m2)));

@@ -1,12 +1,12 @@
 //! R24: devices that exist only when a command makes them, and that nothing in these files makes.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
-use crate::reading::{Reading, Step};
+use crate::reading::{PolicyModel, Step};
 use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::{LinkDriver, LinkOp, Op};
 
 /// One note for all of them, at the script's first line.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let makes_links = reading.ops.iter().any(|op| matches!(op, Op::Link(LinkOp::Add { .. })));
     let missing: Vec<&str> = reading
@@ -31,7 +31,7 @@ fn must_be_made(name: &str, makes_links: bool) -> bool {
 }
 
 /// Does the policy need it? A command that only clears it away does not.
-fn is_used(reading: &Reading, name: &str) -> bool {
+fn is_used(reading: &PolicyModel, name: &str) -> bool {
     let makes = |step: &Step| {
         let words: Vec<&str> = step.words.iter().map(|word| word.text.as_str()).collect();
         // Links whose creation was refused are reported; so is a module for them.
@@ -47,7 +47,7 @@ fn is_used(reading: &Reading, name: &str) -> bool {
     (leads || exists) && !reading.steps.iter().any(makes)
 }
 
-fn finding(reading: &Reading, first: &str, missing: &[&str]) -> Option<Finding> {
+fn finding(reading: &PolicyModel, first: &str, missing: &[&str]) -> Option<Finding> {
     let named = |step: &&Step| step.words.iter().any(|word| word.text == first);
     let step = reading.steps.iter().filter(|step| !crate::lost::clears(step)).find(named)?;
     let word = step.words.iter().find(|word| word.text == first);

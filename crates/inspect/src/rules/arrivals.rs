@@ -4,7 +4,7 @@
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::{PacketEntry, Prober};
-use crate::reading::{CLSACT_EGRESS, Reading, Step};
+use crate::reading::{CLSACT_EGRESS, PolicyModel, Step};
 use std::collections::BTreeMap;
 use tidegate_gateway::EgressPath;
 use tidegate_packet::header::ethertype;
@@ -55,7 +55,7 @@ const LEAVING: [(&str, &str, &str); 2] = [
 ];
 
 /// Devices whose filters limit arriving or leaving packets of IPv4 alone.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let mut lists: BTreeMap<(&str, bool), Vec<&FilterDump>> = BTreeMap::new();
     for filter in &reading.filters {
@@ -71,7 +71,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 }
 
 /// IPv6 passes the filters of a device, none of which matches it, where the same packet of IPv4 does not.
-fn past(reading: &Reading, dev: &str, arrives: bool, filters: &[&FilterDump]) -> Option<Finding> {
+fn past(reading: &PolicyModel, dev: &str, arrives: bool, filters: &[&FilterDump]) -> Option<Finding> {
     let mut prober = Prober::new(reading);
     let id = prober.device(dev)?;
     let course =

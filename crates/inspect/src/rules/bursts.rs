@@ -5,7 +5,7 @@ use super::making::{at_word, edit, finding};
 use super::queues::{FIRST_WINDOW, led_to};
 use crate::drive::Bench;
 use crate::finding::{Finding, Level, Rule};
-use crate::reading::{Reading, Step};
+use crate::reading::{PolicyModel, Step};
 use crate::words;
 use tidegate_packet::{Handle, Nanos, Rate};
 use tidegate_policy::QdiscParams;
@@ -16,7 +16,7 @@ const LONG: Nanos = Nanos::millis(1000);
 const PARTS: u64 = 20;
 
 /// Buckets of TBF and of HTB's leaves.
-pub(super) fn check(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
+pub(super) fn check(reading: &PolicyModel, bench: &mut Bench<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for qdisc in &reading.qdiscs {
         let QdiscParams::Tbf(tbf) = &qdisc.params else { continue };
@@ -65,7 +65,7 @@ impl Bucket<'_> {
         Nanos((u128::from(bytes) * 1_000_000_000 / u128::from(self.rate.0.max(1))) as u64)
     }
 
-    fn finding(&self, reading: &Reading, bench: &mut Bench<'_>) -> Option<Finding> {
+    fn finding(&self, reading: &PolicyModel, bench: &mut Bench<'_>) -> Option<Finding> {
         if self.time(self.depth) < LONG {
             return None;
         }

@@ -92,7 +92,7 @@ fn capped(context: &mut RuleContext<'_>, root: &QdiscDump) -> Result<Option<Find
 }
 
 /// The least ceil or upper limit of the classes above one.
-pub(super) fn above(reading: &crate::reading::Reading, dev: &str, class: Handle) -> Rate {
+pub(super) fn above(reading: &crate::reading::PolicyModel, dev: &str, class: Handle) -> Rate {
     let mut least = Rate(u64::MAX);
     let mut at = reading.class(dev, class);
     for _ in 0..DEEPEST {

@@ -2,7 +2,7 @@
 
 use super::making::finding;
 use crate::finding::{Finding, Fix, Level, Rule};
-use crate::reading::{CLSACT_EGRESS, Reading};
+use crate::reading::{CLSACT_EGRESS, PolicyModel};
 use tidegate_gateway::{DeviceSpec, EgressPath, Gateway, GatewayContext, XmitStatus};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Head, Meta, Pool, Seeded, Time};
@@ -15,11 +15,11 @@ use tidegate_policy::{
 const DEVICE: &str = "shown";
 
 /// Commands whose pedit leaves a checksum wrong.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     (0..reading.ops.len()).filter_map(|at| spoiling(reading, at)).collect()
 }
 
-fn spoiling(reading: &Reading, at: usize) -> Option<Finding> {
+fn spoiling(reading: &PolicyModel, at: usize) -> Option<Finding> {
     let (actions, protocol) = match &reading.ops[at] {
         Op::Filter(op) => (&op.actions, op.protocol),
         Op::Actions(ActionsOp::Set(_, actions)) => (actions, FilterOp::ALL),

@@ -8,7 +8,7 @@ use super::{
 use crate::finding::Finding;
 use crate::probe::Prober;
 use crate::reach::Reached;
-use crate::reading::Reading;
+use crate::reading::PolicyModel;
 use crate::walk::ways::uses_conntrack;
 use std::collections::BTreeSet;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
@@ -57,7 +57,7 @@ const ALL: [Checks; 20] = [
 ];
 
 /// What is found about which packets go where. Of a policy too large to decide, whatever part can be decided.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let chains = reading.gateway.all_tables().iter().flat_map(|table| table.chains());
     let count: usize = chains.map(|chain| chain.rules.len()).sum();
     let condition = questions(reading, count);
@@ -111,7 +111,7 @@ impl RuleContext<'_> {
 }
 
 /// What questions are about, in words: so many filters and rules.
-fn questions(reading: &Reading, rules: usize) -> String {
+fn questions(reading: &PolicyModel, rules: usize) -> String {
     let is_filter = |dump: &&FilterDump| matches!(dump.entry, FilterEntry::Filter { .. });
     let filters = reading.filters.iter().filter(is_filter).count();
     match (filters, rules) {

@@ -4,7 +4,7 @@ use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
 use crate::packet::{Packet, has_ports};
 use crate::probe::{PacketEntry, ProbeResult, Prober};
 use crate::reach::{Candidate, Reached};
-use crate::reading::{Reading, SourceLocation, Step};
+use crate::reading::{PolicyModel, SourceLocation, Step};
 use crate::sets::bdd::TooLarge;
 use crate::walk::RuleKey;
 use crate::walk::tree::Parts;
@@ -21,7 +21,7 @@ const MOST_TRIED: usize = 12;
 
 /// What the rules about classification work with.
 pub(super) struct RuleContext<'a> {
-    pub(super) reading: &'a Reading,
+    pub(super) reading: &'a PolicyModel,
     pub(super) reached: Reached,
     pub(super) prober: Prober,
     /// Nothing depends on connections, so that a packet alone decides where it goes.

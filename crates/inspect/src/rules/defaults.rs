@@ -7,7 +7,7 @@ use crate::finding::{self, Finding, Fix, Level};
 use crate::lost::Thing;
 use crate::probe::ProbeResult;
 use crate::reach::Candidate;
-use crate::reading::{Reading, Step};
+use crate::reading::{PolicyModel, Step};
 use crate::sets::bdd::TooLarge;
 use crate::sets::field::Field;
 use crate::walk::tree::{By, Parts, Place};
@@ -192,7 +192,7 @@ fn default_fix(context: &RuleContext<'_>, place: &Place, step: &Step) -> Option<
 }
 
 /// Does a filter or rule lead to a class by the address of a host or network?
-fn is_of_hosts(reading: &Reading, dev: &str, class: Handle) -> bool {
+fn is_of_hosts(reading: &PolicyModel, dev: &str, class: Handle) -> bool {
     let by_address = |params: &FilterParams, protocol: u16| match params {
         FilterParams::U32(u32) => u32.keys.iter().any(|key| {
             let is_address = if protocol == ethertype::IPV6 { 8..=36 } else { 12..=16 };

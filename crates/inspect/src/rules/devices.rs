@@ -4,7 +4,7 @@
 use super::making::{at_word, finding};
 use crate::drive::Bench;
 use crate::finding::{Finding, Fix, Level, Rule};
-use crate::reading::{Reading, Step};
+use crate::reading::{PolicyModel, Step};
 use crate::words;
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::{Handle, Rate};
@@ -15,7 +15,7 @@ use tidegate_policy::{
 };
 
 /// What leads nowhere, is not counted, or shapes nothing.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let mut found: Vec<Finding> = orphans(reading);
     found.extend(reading.filters.iter().filter_map(|filter| nowhere(reading, filter)));
@@ -29,7 +29,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 }
 
 /// Classes of HTB whose parent does not exist: they are placed under the root and cannot borrow.
-fn orphans(reading: &Reading) -> Vec<Finding> {
+fn orphans(reading: &PolicyModel) -> Vec<Finding> {
     let given = reading.ops.iter().enumerate().filter_map(|(at, op)| match op {
         Op::Class(op) if op.parent != Handle::ROOT && op.parent.minor() != 0 => Some((at, op)),
         _ => None,
@@ -70,7 +70,7 @@ fn orphans(reading: &Reading) -> Vec<Finding> {
 }
 
 /// Filters whose class is not there.
-fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
+fn nowhere(reading: &PolicyModel, filter: &FilterDump) -> Option<Finding> {
     let FilterEntry::Filter { params, actions, .. } = &filter.entry else { return None };
     let classid = params.classid()?;
     let owner = reading
@@ -129,7 +129,7 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
 }
 
 /// Rules that give packets a class which no device has.
-fn unclassified(reading: &Reading) -> Vec<Finding> {
+fn unclassified(reading: &PolicyModel) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut rules = Vec::new();
     for table in reading.gateway.all_tables() {
@@ -175,7 +175,7 @@ fn unclassified(reading: &Reading) -> Vec<Finding> {
 
 /// Where a qdisc puts packets that a filter leads to a class that is not there, and how bad that is; `None`:
 /// it does not look at the class, or nothing is known of it.
-fn taken_instead(reading: &Reading, owner: &QdiscDump, classid: Handle) -> Option<(Level, String)> {
+fn taken_instead(reading: &PolicyModel, owner: &QdiscDump, classid: Handle) -> Option<(Level, String)> {
     let band = |bands: u32, of_zero: u8| match u32::from(classid.minor()) {
         minor @ 1.. if minor <= bands => (
             Level::Warning,
@@ -213,7 +213,7 @@ fn taken_instead(reading: &Reading, owner: &QdiscDump, classid: Handle) -> Optio
 }
 
 /// Where HTB puts packets that a filter leads to no class of it.
-fn without_own_class(reading: &Reading, owner: &QdiscDump, default: u16) -> String {
+fn without_own_class(reading: &PolicyModel, owner: &QdiscDump, default: u16) -> String {
     let named = owner.handle.class(default);
     match reading.class(&owner.dev, named) {
         _ if default == 0 => "its packets go past every class, unshaped".to_owned(),
@@ -228,7 +228,7 @@ fn without_own_class(reading: &Reading, owner: &QdiscDump, default: u16) -> Stri
 }
 
 /// And HFSC; without any class its root sends them.
-fn without_class_of_hfsc(reading: &Reading, owner: &QdiscDump, default: u16) -> Option<(Level, String)> {
+fn without_class_of_hfsc(reading: &PolicyModel, owner: &QdiscDump, default: u16) -> Option<(Level, String)> {
     let named = owner.handle.class(default);
     let of_owner = |class: &&ClassDump| class.dev == owner.dev && class.classid.qdisc() == owner.handle;
     let mut classes = reading.classes.iter().filter(of_owner).filter(|class| class.classid.minor() != 0);
@@ -247,7 +247,7 @@ fn without_class_of_hfsc(reading: &Reading, owner: &QdiscDump, default: u16) -> 
 }
 
 /// Was a class meant whose number is the same digits in the other base?
-fn hexadecimal(reading: &Reading, dev: &str, classid: Handle) -> Option<String> {
+fn hexadecimal(reading: &PolicyModel, dev: &str, classid: Handle) -> Option<String> {
     let minor = format!("{:x}", classid.minor());
     let as_decimal: u16 = minor.parse().ok()?;
     let other = Handle::new(classid.major(), as_decimal);
@@ -257,7 +257,7 @@ fn hexadecimal(reading: &Reading, dev: &str, classid: Handle) -> Option<String> 
 }
 
 /// Redirects to a device that is down, or to an ifb that has nothing to do with what comes.
-fn redirects(reading: &Reading) -> Vec<Finding> {
+fn redirects(reading: &PolicyModel) -> Vec<Finding> {
     let mut found = Vec::new();
     for filter in &reading.filters {
         let FilterEntry::Filter { actions, .. } = &filter.entry else { continue };
@@ -314,7 +314,7 @@ enum Taken {
 }
 
 /// A filter without conditions, as the only one of its list, takes all arrivals.
-fn taken(reading: &Reading, filter: &FilterDump) -> Taken {
+fn taken(reading: &PolicyModel, filter: &FilterDump) -> Taken {
     let FilterEntry::Filter { params, .. } = &filter.entry else { return Taken::Some };
     let compares = match params {
         FilterParams::Matchall { .. } => false,
@@ -330,7 +330,7 @@ fn taken(reading: &Reading, filter: &FilterDump) -> Taken {
 }
 
 /// What a filter takes, in words.
-fn subject(reading: &Reading, filter: &FilterDump) -> String {
+fn subject(reading: &PolicyModel, filter: &FilterDump) -> String {
     let dev = &filter.dev;
     match (taken(reading, filter), reading.arrives(filter)) {
         (Taken::All, _) => format!("what arrives at {dev}"),
@@ -339,13 +339,13 @@ fn subject(reading: &Reading, filter: &FilterDump) -> String {
     }
 }
 
-fn is_ifb(reading: &Reading, dev: &str) -> bool {
+fn is_ifb(reading: &PolicyModel, dev: &str) -> bool {
     let gateway = &reading.gateway;
     gateway.device(dev).is_some_and(|id| gateway.spec(id).kind == DeviceKind::Ifb)
 }
 
 /// Overhead counted by a size table at the root and by the classes or the bucket below again.
-fn doubled(reading: &Reading, dev: &str) -> Option<Finding> {
+fn doubled(reading: &PolicyModel, dev: &str) -> Option<Finding> {
     let root = reading.root(dev)?;
     let stab = root.stab.as_ref().filter(|stab| stab.overhead != 0 || stab.linklayer == LinkLayer::Atm)?;
     let again =
@@ -367,7 +367,7 @@ fn doubled(reading: &Reading, dev: &str) -> Option<Finding> {
 }
 
 /// Overhead counted by a size table and by the cake above or below it.
-fn doubled_by_cake(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
+fn doubled_by_cake(reading: &PolicyModel, qdisc: &QdiscDump) -> Option<Finding> {
     let QdiscParams::Cake(cake) = &qdisc.params else { return None };
     let counts = cake.overhead.is_some_and(|bytes| bytes != 0)
         || matches!(cake.framing, Some(CakeFraming::Atm | CakeFraming::Ptm));
@@ -418,7 +418,7 @@ fn cost(frame: u32, overhead: i32, layer: LinkLayer) -> u32 {
 }
 
 /// The rates of a device's classes and buckets, each with the command that gave it.
-fn specs<'r>(reading: &'r Reading, dev: &'r str) -> impl Iterator<Item = (&'r Step, RateSpec)> {
+fn specs<'r>(reading: &'r PolicyModel, dev: &'r str) -> impl Iterator<Item = (&'r Step, RateSpec)> {
     let classes = reading.htb_classes().filter(move |class| class.class.dev == dev).filter_map(|class| {
         let step = reading.step_of(reading.maker_of_class(dev, class.class.classid)?)?;
         Some((step, class.params.rate))
@@ -434,7 +434,7 @@ fn specs<'r>(reading: &'r Reading, dev: &'r str) -> impl Iterator<Item = (&'r St
 const SHORT: u32 = 100;
 
 /// A class that counts less framing than those below it: it lets more through than its rate.
-fn mixed(reading: &Reading, dev: &str) -> Option<Finding> {
+fn mixed(reading: &PolicyModel, dev: &str) -> Option<Finding> {
     if reading.root(dev)?.stab.is_some() {
         return None;
     }
@@ -490,7 +490,7 @@ fn leads_away(filter: &FilterDump) -> bool {
 }
 
 /// A device whose policy has classes or bands and no rate anywhere.
-fn unlimited(reading: &Reading, dev: &str) -> Option<Finding> {
+fn unlimited(reading: &PolicyModel, dev: &str) -> Option<Finding> {
     let root = reading.root(dev)?;
     if reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && reading.has_own_rate(qdisc))
         || reading.down.iter().any(|down| down == dev)

@@ -4,7 +4,7 @@ use super::making::at_word;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::Prober;
-use crate::reading::Reading;
+use crate::reading::PolicyModel;
 use tidegate_gateway::{DropReason, EgressPath};
 use tidegate_policy::Kind;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
@@ -21,7 +21,7 @@ const TRIED: [&str; 6] = [
 
 /// Qdiscs that drop packets which their own filters do not match. A dropped packet shows it; where none is
 /// dropped, there is no finding.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let hashed = |qdisc: &&QdiscDump| matches!(qdisc.kind, Kind::Sfq | Kind::FqCodel | Kind::Sfb);
     let own: Vec<(&QdiscDump, &FilterDump)> = reading
@@ -45,7 +45,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 }
 
 fn dropped(
-    reading: &Reading,
+    reading: &PolicyModel,
     prober: &mut Prober,
     qdisc: &QdiscDump,
     filter: &FilterDump,

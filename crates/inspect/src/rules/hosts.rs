@@ -4,7 +4,7 @@ use super::making::finding;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::{PacketEntry, Prober};
-use crate::reading::{Reading, Step};
+use crate::reading::{PolicyModel, Step};
 use std::net::{IpAddr, Ipv4Addr};
 use tidegate_gateway::EgressPath;
 use tidegate_packet::{Addrs, Dissector, Handle, dissect};
@@ -13,7 +13,7 @@ use tidegate_policy::netfilter::{self, Condition, Family, NetfilterTarget};
 use tidegate_policy::{CakeParams, QdiscParams};
 
 /// Cakes that are to distinguish hosts and cannot. The engine shows two hosts that leave with one address.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let mut found = Vec::new();
     for qdisc in reading.qdiscs.iter().filter(|qdisc| qdisc.parent == Handle::ROOT) {
@@ -26,7 +26,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     found
 }
 
-fn one_host(reading: &Reading, qdisc: &QdiscDump, cake: &CakeParams, step: &Step) -> Option<Finding> {
+fn one_host(reading: &PolicyModel, qdisc: &QdiscDump, cake: &CakeParams, step: &Step) -> Option<Finding> {
     let flows = cake.flows.unwrap_or_default();
     let leaving = (flows.shares_source() || flows.by_source()).then(|| hidden(reading, &qdisc.dev)).flatten();
     let arriving = || {
@@ -85,7 +85,7 @@ struct Hidden {
 }
 
 /// Of a network that a rule of POSTROUTING may translate, or else of a home's.
-fn hidden(reading: &Reading, device: &str) -> Option<Hidden> {
+fn hidden(reading: &PolicyModel, device: &str) -> Option<Hidden> {
     let translating = reading.gateway.all_tables().iter().filter(|table| table.family() != Family::Ipv6);
     let chains = translating.flat_map(|table| table.chains());
     let last =
@@ -131,7 +131,7 @@ fn hidden(reading: &Reading, device: &str) -> Option<Hidden> {
 }
 
 /// Does a filter lead what arrives at its device to another?
-fn leads_all(reading: &Reading, filter: &FilterDump, to: &str) -> bool {
+fn leads_all(reading: &PolicyModel, filter: &FilterDump, to: &str) -> bool {
     let FilterEntry::Filter { actions, .. } = &filter.entry else { return false };
     reading.arrives(filter) && actions.iter().any(|action| action.action.act.redirects_to() == Some(to))
 }

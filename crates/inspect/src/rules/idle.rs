@@ -4,7 +4,7 @@ use super::context::{RuleContext, classid};
 use crate::finding::{Finding, Level, Rule, Witness};
 use crate::lost::Thing;
 use crate::reach::Arrival;
-use crate::reading::{Reading, Step};
+use crate::reading::{PolicyModel, Step};
 use crate::sets::bdd::TooLarge;
 use crate::walk::ways;
 use crate::words::named;
@@ -19,7 +19,7 @@ use tidegate_syntax::units::parse_classid;
 const MOST_CLASSES: usize = 12;
 
 /// Whether a rule of netfilter was refused, which may have led anywhere.
-pub(super) fn is_rule_lost(reading: &Reading) -> bool {
+pub(super) fn is_rule_lost(reading: &PolicyModel) -> bool {
     let tools = ["nft", "iptables", "ip6tables", "iptables-restore", "ip6tables-restore"];
     reading
         .steps
@@ -69,7 +69,7 @@ fn is_reached(context: &RuleContext<'_>, dev: &str, qdisc: Handle) -> bool {
 }
 
 /// Whether anything may lead to a class, as far as names show.
-pub(super) fn is_mentioned(reading: &Reading, class: &ClassDump) -> bool {
+pub(super) fn is_mentioned(reading: &PolicyModel, class: &ClassDump) -> bool {
     let here = |dump: &&FilterDump| dump.dev == class.dev;
     let filters = reading.filters.iter().filter(here).any(|dump| match &dump.entry {
         FilterEntry::Heading => dump.kind == "fw" && !has_entries(reading, dump),
@@ -122,7 +122,7 @@ impl<'r> Named<'r> {
         named
     }
 
-    fn has(&self, reading: &Reading, class: &ClassDump) -> bool {
+    fn has(&self, reading: &PolicyModel, class: &ClassDump) -> bool {
         let dev = class.dev.as_str();
         let qdisc = reading.qdiscs.iter().find(|one| one.dev == dev && one.handle == class.classid.qdisc());
         qdisc.is_some_and(|qdisc| is_default(qdisc, class.classid))
@@ -145,26 +145,26 @@ fn is_default(qdisc: &QdiscDump, class: Handle) -> bool {
 }
 
 /// Does a rule of netfilter give packets a class as their priority?
-fn by_rule(reading: &Reading, class: Handle) -> bool {
+fn by_rule(reading: &PolicyModel, class: Handle) -> bool {
     rules_classes(reading).any(|named| named == class)
 }
 
 /// The classes that rules of netfilter give packets as their priority.
-fn rules_classes(reading: &Reading) -> impl Iterator<Item = Handle> {
+fn rules_classes(reading: &PolicyModel) -> impl Iterator<Item = Handle> {
     ways::rules(reading).flat_map(|rule| rule.targets()).filter_map(|target| match target {
         NetfilterTarget::Classify(named) => Some(*named),
         _ => None,
     })
 }
 
-fn has_entries(reading: &Reading, heading: &FilterDump) -> bool {
+fn has_entries(reading: &PolicyModel, heading: &FilterDump) -> bool {
     let same = |other: &FilterDump| {
         (&other.dev, other.parent, other.pref) == (&heading.dev, heading.parent, heading.pref)
     };
     reading.filters.iter().any(|other| same(other) && matches!(other.entry, FilterEntry::Filter { .. }))
 }
 
-fn finding(reading: &Reading, dev: &str, qdisc: Handle, classes: &[&ClassDump]) -> Option<Finding> {
+fn finding(reading: &PolicyModel, dev: &str, qdisc: Handle, classes: &[&ClassDump]) -> Option<Finding> {
     let first = classes.first()?;
     let step = |class: &ClassDump| -> Option<&Step> {
         let maker = reading.maker_of_class(&class.dev, class.classid);

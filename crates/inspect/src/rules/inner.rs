@@ -3,7 +3,7 @@
 use super::context::{RuleContext, classid, witness};
 use super::making::{at_word, finding};
 use crate::finding::{Finding, Fix, Level, Rule};
-use crate::reading::{CLSACT_EGRESS, Reading};
+use crate::reading::{CLSACT_EGRESS, PolicyModel};
 use crate::sets::bdd::TooLarge;
 use crate::walk::tree::Parts;
 use crate::walk::ways::Way;
@@ -144,7 +144,7 @@ fn to_inner(
 }
 
 /// Filters whose action gives packets a class as their priority that no qdisc of that number has.
-pub(super) fn by_action(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn by_action(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let mut found = Vec::new();
     for dump in &reading.filters {

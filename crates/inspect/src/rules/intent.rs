@@ -5,7 +5,7 @@ use super::context::{RuleContext, hits_in};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::ProbeResult;
-use crate::reading::{Reading, SourceLocation};
+use crate::reading::{PolicyModel, SourceLocation};
 use crate::sets::bdd::TooLarge;
 use crate::walk::RuleKey;
 use std::collections::BTreeMap;
@@ -185,7 +185,7 @@ fn reversed(by_place: BTreeMap<(Option<SourceLocation>, bool), Vec<Misplaced>>) 
 }
 
 /// Does anything on the way out of a device ask for the DS field?
-fn reads_ds(reading: &Reading, device: &str) -> bool {
+fn reads_ds(reading: &PolicyModel, device: &str) -> bool {
     let filters = reading.filters.iter().filter(|dump| dump.dev == device).any(|dump| match &dump.entry {
         FilterEntry::Filter { params: FilterParams::U32(u32), .. } => {
             u32.keys.iter().any(|key| key.offset == 0 && key.mask & 0x00ff_0000 != 0)
@@ -273,7 +273,7 @@ fn matches_whole_dscp(dump: &FilterDump) -> bool {
 }
 
 /// How late a class is served among its siblings, where that is strict: HTB's prio, a band of prio.
-pub(super) fn rank(reading: &Reading, device: &str, class: Handle) -> Option<u32> {
+pub(super) fn rank(reading: &PolicyModel, device: &str, class: Handle) -> Option<u32> {
     let dump = reading.class(device, class)?;
     match (&dump.params, dump.kind) {
         (ClassParams::Htb(htb), _) => Some(htb.prio),

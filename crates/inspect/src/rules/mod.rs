@@ -43,15 +43,15 @@ mod void;
 use crate::finding::{Finding, Level, Rule, Witness};
 pub use units::assumed_speeds;
 
-use crate::reading::{Reading, SourceLocation};
+use crate::reading::{PolicyModel, SourceLocation};
 use std::collections::BTreeMap;
 
 /// The most findings of one rule; after fixing these, the next are shown.
 const MAX_FINDINGS: usize = 200;
 
 /// Everything found wrong, in the order of the files; within a line the worst first.
-pub fn check(reading: &mut Reading) -> Vec<Finding> {
-    let families: &[fn(&mut Reading) -> Vec<Finding>] = &[
+pub fn check(reading: &mut PolicyModel) -> Vec<Finding> {
+    let families: &[fn(&mut PolicyModel) -> Vec<Finding>] = &[
         absent::check,
         arrivals::check,
         checksums::check,
@@ -101,7 +101,7 @@ fn lines(finding: &Finding) -> Option<(usize, usize)> {
 const UNREACHED: &str = "no packet reaches this filter";
 
 /// Writes the names that a policy gives its classes behind their numbers.
-fn name_classes(reading: &Reading, finding: &mut Finding) {
+fn name_classes(reading: &PolicyModel, finding: &mut Finding) {
     let texts = [&mut finding.what, &mut finding.because].into_iter();
     let shown = finding.witness.iter_mut().map(|witness| match witness {
         Witness::Packet { went, .. } => went,

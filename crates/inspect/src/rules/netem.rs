@@ -3,7 +3,7 @@
 use super::making::{at_word, edit, finding};
 use crate::drive::Bench;
 use crate::finding::{Finding, Level, Rule};
-use crate::reading::{Reading, Step};
+use crate::reading::{PolicyModel, Step};
 use crate::words;
 use tidegate_packet::{Handle, Nanos, Rate};
 use tidegate_policy::dump::QdiscDump;
@@ -16,7 +16,7 @@ const LONG: Nanos = Nanos::millis(1000);
 const FRAMES: usize = 4000;
 
 /// Netems whose limit does not fit the rate that holds them back.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let mut bench = Bench::new(reading);
     let mut found = Vec::new();
@@ -43,7 +43,7 @@ const ALONE: usize = 100;
 
 /// A delay that varies by more than itself: what is drawn below 0 leaves at once.
 fn beyond(
-    reading: &Reading,
+    reading: &PolicyModel,
     bench: &mut Bench<'_>,
     qdisc: &QdiscDump,
     (netem, step): (&NetemParams, &Step),
@@ -78,7 +78,7 @@ fn beyond(
 }
 
 /// The qdisc attached to another.
-fn inside<'r>(reading: &'r Reading, qdisc: &QdiscDump) -> Option<&'r QdiscDump> {
+fn inside<'r>(reading: &'r PolicyModel, qdisc: &QdiscDump) -> Option<&'r QdiscDump> {
     let hangs = |inner: &&QdiscDump| {
         inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle && !inner.handle.is_none()
     };
@@ -87,7 +87,7 @@ fn inside<'r>(reading: &'r Reading, qdisc: &QdiscDump) -> Option<&'r QdiscDump> 
 
 /// A bucket in a netem at the root, with a queue of its own: packets wait there after their delay.
 fn bucket(
-    reading: &Reading,
+    reading: &PolicyModel,
     bench: &mut Bench<'_>,
     qdisc: &QdiscDump,
     (netem, inner): (&NetemParams, &QdiscDump),
@@ -130,7 +130,7 @@ fn bucket(
 }
 
 /// The rate at which packets of a netem leave, and the class that leads there.
-fn rate_of(reading: &Reading, qdisc: &QdiscDump, netem: &NetemParams) -> Option<(Handle, Rate)> {
+fn rate_of(reading: &PolicyModel, qdisc: &QdiscDump, netem: &NetemParams) -> Option<(Handle, Rate)> {
     let root = reading.root(&qdisc.dev)?;
     let own = netem.rate.as_ref().map(|rate| Rate(rate.rate));
     if root.handle == qdisc.handle {

@@ -4,7 +4,7 @@
 use super::context::{Checks, RuleContext, not_decided};
 use crate::finding::Finding;
 use crate::reach::Reached;
-use crate::reading::Reading;
+use crate::reading::PolicyModel;
 use std::collections::BTreeSet;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{Act, Control, FilterParams};
@@ -60,7 +60,7 @@ pub(super) fn check(context: &mut RuleContext<'_>, families: &[Checks], conditio
 }
 
 /// A device, and those whose filters lead packets to it.
-fn sources(reading: &Reading, device: &str) -> BTreeSet<String> {
+fn sources(reading: &PolicyModel, device: &str) -> BTreeSet<String> {
     let mut sources = BTreeSet::from([device.to_owned()]);
     loop {
         let leads = |dump: &&FilterDump| match &dump.entry {
@@ -78,7 +78,7 @@ fn sources(reading: &Reading, device: &str) -> BTreeSet<String> {
     }
 }
 
-fn filter_text(reading: &Reading, dump: &FilterDump, what: &str) -> String {
+fn filter_text(reading: &PolicyModel, dump: &FilterDump, what: &str) -> String {
     let step = reading.maker_of_filter(dump).and_then(|op| reading.step_of(op));
     match step.and_then(|step| reading.line(step)) {
         Some(line) => format!("the filter of {line} {what}"),
@@ -87,7 +87,7 @@ fn filter_text(reading: &Reading, dump: &FilterDump, what: &str) -> String {
 }
 
 /// What a filter does to packets or connections that other devices see, which is not followed.
-fn foreign(reading: &Reading, dump: &FilterDump) -> Option<String> {
+fn foreign(reading: &PolicyModel, dump: &FilterDump) -> Option<String> {
     let FilterEntry::Filter { actions, .. } = &dump.entry else { return None };
     let arrives = reading.arrives(dump);
     let does = actions.iter().find(|dump| match &dump.action.act {
@@ -103,7 +103,7 @@ fn changes(act: &Act) -> bool {
 }
 
 /// What of a filter is not followed.
-fn beyond(reading: &Reading, dump: &FilterDump) -> Option<String> {
+fn beyond(reading: &PolicyModel, dump: &FilterDump) -> Option<String> {
     let FilterEntry::Filter { handle, params, actions, .. } = &dump.entry else { return None };
     if let FilterParams::U32(u32) = params
         && (u32.link.is_some() || handle >> 20 < crate::walk::list::FIRST_ROOT)

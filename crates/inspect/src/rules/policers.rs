@@ -6,7 +6,7 @@ use super::queues::FIRST_WINDOW;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::{PacketEntry, Prober};
-use crate::reading::{CARRIED_OUT_AT, Reading, Step};
+use crate::reading::{CARRIED_OUT_AT, PolicyModel, Step};
 use tidegate_classify::{ActionInput, Policers};
 use tidegate_gateway::EgressPath;
 use tidegate_packet::header::proto;
@@ -28,7 +28,7 @@ const FULL: [&str; 4] = [
 ];
 
 /// Policers by which no frame of full length ever conforms.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let of_filter = |dump: &FilterDump| {
         let FilterEntry::Filter { actions, .. } = &dump.entry else { return Vec::new() };
@@ -48,7 +48,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 
 /// A policer that is named by its index and that no command gave a rate: Linux makes one of that index that
 /// lets all pass.
-fn unmade(reading: &Reading, dump: &FilterDump, action: &Action) -> Option<Finding> {
+fn unmade(reading: &PolicyModel, dump: &FilterDump, action: &Action) -> Option<Finding> {
     let Act::Police(police) = &action.act else { return None };
     let limited =
         police.rate.is_some() || police.peak.is_some() || police.average.is_some() || police.packets > 0;
@@ -117,7 +117,7 @@ fn longest(police: &Police, header: u32) -> u32 {
     if fits == header { 0 } else { fits }
 }
 
-fn too_small(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Finding> {
+fn too_small(reading: &PolicyModel, dump: &FilterDump, police: &Police) -> Option<Finding> {
     let frame = reading.frame(&dump.dev);
     let arrives = reading.arrives(dump);
     let device = reading.gateway.device(&dump.dev)?;
@@ -164,7 +164,7 @@ fn too_small(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Fi
 
 /// A bucket that drops packets of a single connection's first window: so many frames conform when they come
 /// at once after a pause.
-fn tight(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Finding> {
+fn tight(reading: &PolicyModel, dump: &FilterDump, police: &Police) -> Option<Finding> {
     let rate = police.rate.filter(|_| police.exceed == Control::Drop)?;
     let frame = reading.frame(&dump.dev);
     let device = reading.gateway.device(&dump.dev)?;
@@ -226,7 +226,7 @@ fn full_packets(step: &Step) -> impl Iterator<Item = Packet> {
 }
 
 /// A full packet that the engine drops at this filter.
-fn dropped(reading: &Reading, dump: &FilterDump, arrives: bool, step: &Step) -> Option<Witness> {
+fn dropped(reading: &PolicyModel, dump: &FilterDump, arrives: bool, step: &Step) -> Option<Witness> {
     let mut prober = Prober::new(reading);
     let device = prober.device(&dump.dev)?;
     let course = if arrives {
@@ -252,7 +252,7 @@ fn dropped(reading: &Reading, dump: &FilterDump, arrives: bool, step: &Step) -> 
 }
 
 /// Does a full packet of TCP come to a filter's actions?
-fn takes_tcp(reading: &Reading, dump: &FilterDump, step: &Step) -> bool {
+fn takes_tcp(reading: &PolicyModel, dump: &FilterDump, step: &Step) -> bool {
     let mut prober = Prober::new(reading);
     let Some(device) = prober.device(&dump.dev) else { return false };
     let arrives = reading.arrives(dump);

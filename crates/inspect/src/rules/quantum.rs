@@ -3,7 +3,7 @@
 use super::making::{addition, at_word, edit, finding};
 use crate::drive::{Bench, Stretch};
 use crate::finding::{Finding, Fix, Level, Rule};
-use crate::reading::{Reading, Step};
+use crate::reading::{PolicyModel, Step};
 use crate::tree::HtbClass;
 use crate::words;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const LEAST_OF_RATE: u64 = 1000;
 const MOST_OF_RATE: u64 = 200_000;
 
 /// Quanta that do not fit.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let turns = turns(reading);
     let mut bench = Measured { bench: Bench::new(reading), known: BTreeMap::new() };
@@ -54,7 +54,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 }
 
 /// A band of ETS whose quantum is less than a frame.
-fn of_ets(reading: &Reading, class: &ClassDump) -> Option<Finding> {
+fn of_ets(reading: &PolicyModel, class: &ClassDump) -> Option<Finding> {
     let ClassParams::Ets(EtsClassParams { quantum: Some(quantum) }) = class.params else { return None };
     let own = |qdisc: &&QdiscDump| qdisc.dev == class.dev && qdisc.handle == class.classid.qdisc();
     let maker = reading.maker_of_class(&class.dev, class.classid);
@@ -76,7 +76,7 @@ fn of_ets(reading: &Reading, class: &ClassDump) -> Option<Finding> {
 /// The leaves that take turns with one another: by device, parent and priority.
 type Turns<'r> = BTreeMap<(&'r str, Handle, u32), Vec<Handle>>;
 
-fn turns(reading: &Reading) -> Turns<'_> {
+fn turns(reading: &PolicyModel) -> Turns<'_> {
     let mut turns = Turns::new();
     for HtbClass { class, params } in reading.htb_classes() {
         if reading.is_leaf(class) {
@@ -98,7 +98,7 @@ impl Measured<'_> {
     /// bursts.
     fn stretches(
         &mut self,
-        reading: &Reading,
+        reading: &PolicyModel,
         class: HtbClass<'_>,
         others: &[Handle],
     ) -> Option<[Stretch; 2]> {
@@ -137,7 +137,7 @@ fn delays_others([is, with_one_frame]: [Stretch; 2]) -> bool {
 }
 
 fn of_htb(
-    reading: &Reading,
+    reading: &PolicyModel,
     htb: HtbClass<'_>,
     turns: &Turns<'_>,
     measured: &mut Measured<'_>,
@@ -208,7 +208,7 @@ fn say_it(step: &Step, from_rate: bool, quantum: u32) -> Option<Fix> {
 }
 
 /// What the kernel warns of a quantum that it computed itself: that it is small, or big.
-fn warned(reading: &Reading, class: &ClassDump, step: &Step, rate: u64) -> Option<&'static str> {
+fn warned(reading: &PolicyModel, class: &ClassDump, step: &Step, rate: u64) -> Option<&'static str> {
     let root = reading
         .qdiscs
         .iter()
@@ -225,7 +225,7 @@ fn warned(reading: &Reading, class: &ClassDump, step: &Step, rate: u64) -> Optio
 }
 
 /// How the kernel came to a quantum.
-fn r2q(reading: &Reading, dev: &str, classid: Handle, rate: u64) -> String {
+fn r2q(reading: &PolicyModel, dev: &str, classid: Handle, rate: u64) -> String {
     let root = reading.qdiscs.iter().find(|qdisc| qdisc.dev == dev && qdisc.handle == classid.qdisc());
     match root.map(|root| &root.params) {
         Some(QdiscParams::Htb(htb)) => {

@@ -6,7 +6,7 @@ use super::{bursts, tiny};
 use crate::drive::{Bench, Filled, Unfinished};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::lost::Thing;
-use crate::reading::{Reading, SourceLocation, Step, Word};
+use crate::reading::{PolicyModel, SourceLocation, Step, Word};
 use crate::tree::{HtbClass, Leaf};
 use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ const LEAST_MEMORY: u32 = 512;
 const OFFERED: u32 = 10;
 
 /// Bursts and queues that do not fit.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let mut bench = Bench::new(reading);
     let mut found = Vec::new();
@@ -85,7 +85,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 /// A bucket of HTB that holds less than half a frame. The rate is kept all the same: a class waits for each
 /// packet's own time, exactly. Where less leaves, something else holds it back.
 fn burst(
-    reading: &Reading,
+    reading: &PolicyModel,
     bench: &mut Bench<'_>,
     HtbClass { class, params }: HtbClass<'_>,
 ) -> Option<Finding> {
@@ -125,7 +125,7 @@ fn burst(
 }
 
 /// A bucket of TBF, or that of its peak rate, that holds less than a frame: longer packets are dropped.
-fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
+fn bucket(reading: &PolicyModel, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
     let QdiscParams::Tbf(tbf) = &qdisc.params else { return None };
     let frame = reading.frame(&qdisc.dev);
     let value_of = |rate: Rate, time: Nanos| (u128::from(rate.0) * u128::from(time.0) / 1_000_000_000) as u64;
@@ -181,7 +181,7 @@ fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
 
 /// The class by whose number packets are sent to a qdisc; [`Handle::NONE`]: all come to the root. `None`:
 /// they cannot be.
-pub(super) fn led_to(reading: &Reading, qdisc: &QdiscDump) -> Option<Handle> {
+pub(super) fn led_to(reading: &PolicyModel, qdisc: &QdiscDump) -> Option<Handle> {
     match qdisc.parent {
         Handle::ROOT => Some(Handle::NONE),
         class if reading.is_led_by_number(&qdisc.dev, class.qdisc()) => Some(class),
@@ -233,7 +233,7 @@ impl Length<'_> {
 }
 
 /// The leaves under HTB, HFSC and TBF whose queue has a length of its own.
-fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
+fn lengths<'r>(reading: &'r PolicyModel, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
     let mut lengths = Vec::new();
     let mut leaves: Vec<Leaf<'_>> = reading.leaves().collect();
     // Not in the order of the listing, which is by a hash: measurements must not depend on the names of
@@ -338,7 +338,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
 
 /// Packets of the longest frame that policers let into a class at once, where their rate is not above the
 /// class's guaranteed rate: its queue never holds more.
-fn bounded(reading: &Reading, class: &ClassDump, rate: Option<Rate>) -> Option<usize> {
+fn bounded(reading: &PolicyModel, class: &ClassDump, rate: Option<Rate>) -> Option<usize> {
     let policed = reading.policed.get(&(class.dev.clone(), class.classid))?;
     let frames = policed.burst / u64::from(longest_of(reading, class).max(1));
     (policed.rate <= rate?).then_some(frames.max(1) as usize)
@@ -347,7 +347,7 @@ fn bounded(reading: &Reading, class: &ClassDump, rate: Option<Rate>) -> Option<u
 /// What a filled queue shows, without the delay of the netems on the way: that is no queue. `None` too where
 /// it is not known how long they hold a packet.
 fn queued(
-    reading: &Reading,
+    reading: &PolicyModel,
     bench: &mut Bench<'_>,
     length: &Length<'_>,
     others: &[Handle],
@@ -365,7 +365,7 @@ fn queued(
 }
 
 /// The queues of the bands or classes in a bucket: its rate is what they have in all.
-fn in_bucket<'r>(reading: &'r Reading, qdisc: &'r QdiscDump) -> Vec<Length<'r>> {
+fn in_bucket<'r>(reading: &'r PolicyModel, qdisc: &'r QdiscDump) -> Vec<Length<'r>> {
     let QdiscParams::Tbf(tbf) = &qdisc.params else { return Vec::new() };
     let hangs = |inner: &&QdiscDump| {
         inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle && !inner.handle.is_none()
@@ -418,13 +418,13 @@ fn in_bucket<'r>(reading: &'r Reading, qdisc: &'r QdiscDump) -> Vec<Length<'r>> 
 }
 
 /// Bytes of the longest packets that a class is meant for: acknowledgements are short.
-pub(super) fn longest_of(reading: &Reading, class: &ClassDump) -> u32 {
+pub(super) fn longest_of(reading: &PolicyModel, class: &ClassDump) -> u32 {
     if reading.takes_acks(class) { ACKNOWLEDGEMENT } else { reading.frame(&class.dev) }
 }
 
 /// A queue that, filled, takes long to empty.
 fn long(
-    reading: &Reading,
+    reading: &PolicyModel,
     bench: &mut Bench<'_>,
     measured: &mut BTreeMap<Shape, Result<Filled, Unfinished>>,
     length: &Length<'_>,
@@ -613,7 +613,7 @@ pub(super) fn draws(params: &QdiscParams) -> bool {
 
 /// A limit of memory that no frame fits in, or less than a connection's first window. What is counted is what
 /// the kernel keeps of a packet, which is more than the packet.
-fn memory(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
+fn memory(reading: &PolicyModel, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
     let (keyword, bytes) = match &qdisc.params {
         QdiscParams::FqCodel(params) => ("memory_limit", params.memory_limit?),
         QdiscParams::FqPie(params) => ("memory_limit", params.memory_limit?),
@@ -661,7 +661,7 @@ fn memory(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
 }
 
 /// CoDel with a target below the time of one frame, at the highest rate of its class.
-fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
+fn target(reading: &PolicyModel, length: &Length<'_>) -> Option<Finding> {
     let qdisc = match reading.class(length.dev, length.class) {
         Some(class) => reading.child(class)?,
         None => reading.root(length.dev)?,
@@ -707,7 +707,7 @@ fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
 
 /// CoDel whose target is no shorter than its interval: a burst that is over within a round trip counts as a
 /// standing queue.
-fn interval(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
+fn interval(reading: &PolicyModel, qdisc: &QdiscDump) -> Option<Finding> {
     let (target, interval) = match &qdisc.params {
         QdiscParams::FqCodel(params) => (params.target_us, params.interval_us),
         QdiscParams::Codel(params) => (params.target_us, params.interval_us),
@@ -735,7 +735,7 @@ fn interval(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
 }
 
 /// A device on which nothing keeps its queue short.
-fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>], delays: bool) -> Option<Finding> {
+fn no_aqm(reading: &PolicyModel, dev: &str, lengths: &[Length<'_>], delays: bool) -> Option<Finding> {
     let here = || reading.qdiscs.iter().filter(|qdisc| qdisc.dev == dev);
     if here().any(|qdisc| qdisc.kind.waits() == Waits::KeptShort || has_red(qdisc)) {
         return None;

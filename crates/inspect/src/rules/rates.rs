@@ -3,7 +3,7 @@
 use super::making::{at_word, edit, finding};
 use crate::drive::Bench;
 use crate::finding::{Finding, Fix, Level, Rule};
-use crate::reading::{Reading, SourceLocation, Step};
+use crate::reading::{PolicyModel, SourceLocation, Step};
 use crate::tree::HtbClass;
 use crate::words;
 use tidegate_packet::{Handle, Nanos, Rate};
@@ -21,7 +21,7 @@ const ACKNOWLEDGEMENT: u64 = 66;
 const MOST_LEAVES: usize = 256;
 
 /// What is wrong with the rates of HTB's classes.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let mut bench = Bench::new(reading);
     let mut found: Vec<Finding> = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 }
 
 /// HFSC's real-time curves below an upper limit that add up to more. That more leaves, the engine must show.
-fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
+fn real_time(reading: &PolicyModel, bench: &mut Bench<'_>) -> Vec<Finding> {
     let steady = |curve: Option<ServiceCurve>| curve.map_or(0, |curve| u64::from(curve.m2));
     let mut found: Vec<Finding> = Vec::new();
     // Leaves with a finding, each with what would leave it once that is fixed.
@@ -120,7 +120,7 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
 
 /// The leaves below a class of HFSC that packets come to, or all where they come to none; and whether that is
 /// all.
-fn hfsc_busy<'r>(reading: &'r Reading, class: &'r ClassDump) -> (Vec<&'r ClassDump>, bool) {
+fn hfsc_busy<'r>(reading: &'r PolicyModel, class: &'r ClassDump) -> (Vec<&'r ClassDump>, bool) {
     let leaves = reading.hfsc_leaves(class);
     let used: Vec<&ClassDump> = leaves.iter().copied().filter(|leaf| !reading.is_idle(leaf)).collect();
     match used.is_empty() || used.len() == leaves.len() {
@@ -130,7 +130,7 @@ fn hfsc_busy<'r>(reading: &'r Reading, class: &'r ClassDump) -> (Vec<&'r ClassDu
 }
 
 /// An upper limit of HFSC above one over it: that one counts.
-fn limit_above_parent(reading: &Reading, class: &ClassDump) -> Option<Finding> {
+fn limit_above_parent(reading: &PolicyModel, class: &ClassDump) -> Option<Finding> {
     let limit = |class: &ClassDump| match &class.params {
         ClassParams::Hfsc(hfsc) => hfsc.ul.map(|curve| Rate(u64::from(curve.m2))).filter(|limit| limit.0 > 0),
         _ => None,
@@ -155,7 +155,7 @@ fn limit_above_parent(reading: &Reading, class: &ClassDump) -> Option<Finding> {
 }
 
 /// A leaf of HFSC whose real-time curve begins above its upper limit, though it is not above it in the end.
-fn ahead_of_limit(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump) -> Option<Finding> {
+fn ahead_of_limit(reading: &PolicyModel, bench: &mut Bench<'_>, class: &ClassDump) -> Option<Finding> {
     let ClassParams::Hfsc(hfsc) = &class.params else { return None };
     let (real, limit) = (hfsc.rt?, hfsc.ul.filter(|limit| limit.m2 > 0)?);
     let first = Nanos::micros(u64::from(real.d_us));
@@ -207,7 +207,7 @@ fn upper_limit(step: &Step) -> Option<SourceLocation> {
 
 /// A rate above its own ceil: the class never gets it.
 fn above_ceil(
-    reading: &Reading,
+    reading: &PolicyModel,
     bench: &mut Bench<'_>,
     HtbClass { class, params }: HtbClass<'_>,
 ) -> Option<Finding> {
@@ -279,14 +279,14 @@ fn above_ceil(
 
 /// Does no more than its ceil leave an inner class, whichever class sends? Those too that no packet comes to
 /// yet.
-fn is_kept(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump, ceil: Rate) -> bool {
+fn is_kept(reading: &PolicyModel, bench: &mut Bench<'_>, class: &ClassDump, ceil: Rate) -> bool {
     let leaves: Vec<Handle> = ids(Below::leaves(reading, class));
     let sent = bench.together(&class.dev, &leaves, reading.frame(&class.dev));
     sent.is_some_and(|sent| sent.0 <= ceil.0 + ceil.0 / 50)
 }
 
 /// A priority beyond the last.
-fn priority(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Option<Finding> {
+fn priority(reading: &PolicyModel, HtbClass { class, .. }: HtbClass<'_>) -> Option<Finding> {
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     let given: u32 = step.after("prio")?.text.parse().ok().filter(|prio| *prio > LOWEST)?;
     let equals: Vec<String> = reading
@@ -314,7 +314,7 @@ fn priority(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Option<F
 
 /// A class whose guaranteed rate exceeds what its parent may ever send, or with a ceil that it cannot reach.
 fn above_parent(
-    reading: &Reading,
+    reading: &PolicyModel,
     bench: &mut Bench<'_>,
     HtbClass { class, params }: HtbClass<'_>,
 ) -> Option<Finding> {
@@ -372,7 +372,7 @@ fn above_parent(
 
 /// A class right under the root with a ceil above its rate: it cannot borrow.
 fn no_parent(
-    reading: &Reading,
+    reading: &PolicyModel,
     bench: &mut Bench<'_>,
     HtbClass { class, params }: HtbClass<'_>,
 ) -> Option<Finding> {
@@ -413,7 +413,7 @@ fn no_parent(
 }
 
 /// The word that gave a class's ceil.
-fn parent_word(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Option<String> {
+fn parent_word(reading: &PolicyModel, HtbClass { class, .. }: HtbClass<'_>) -> Option<String> {
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     Some(step.after("ceil").or_else(|| step.after("rate"))?.text.clone())
 }
@@ -421,7 +421,7 @@ fn parent_word(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Optio
 /// Children whose guaranteed rates exceed their parent's rate together. That more leaves than the parent may
 /// send, the engine must show, with those kept full that packets come to.
 fn promised(
-    reading: &Reading,
+    reading: &PolicyModel,
     bench: &mut Bench<'_>,
     HtbClass { class, params }: HtbClass<'_>,
 ) -> Option<Finding> {
@@ -525,7 +525,7 @@ struct Below {
 
 impl Below {
     /// Of a class of HTB. Where packets come to none of its leaves, all of them.
-    fn of(reading: &Reading, class: &ClassDump) -> Below {
+    fn of(reading: &PolicyModel, class: &ClassDump) -> Below {
         let leaves = Below::leaves(reading, class);
         let used: Vec<&ClassDump> = leaves.iter().copied().filter(|class| !reading.is_idle(class)).collect();
         let all = used.is_empty() || used.len() == leaves.len();
@@ -533,7 +533,7 @@ impl Below {
     }
 
     /// All leaves below a class of HTB.
-    fn leaves<'r>(reading: &'r Reading, class: &'r ClassDump) -> Vec<&'r ClassDump> {
+    fn leaves<'r>(reading: &'r PolicyModel, class: &'r ClassDump) -> Vec<&'r ClassDump> {
         let mut leaves = Vec::new();
         let mut above = vec![class];
         while let Some(class) = above.pop() {
@@ -554,7 +554,7 @@ impl Below {
 }
 
 /// The leaves below a class of HTB that packets come to; all, where they come to none.
-pub(super) fn leaves_below(reading: &Reading, class: &ClassDump) -> Vec<Handle> {
+pub(super) fn leaves_below(reading: &PolicyModel, class: &ClassDump) -> Vec<Handle> {
     Below::of(reading, class).leaves
 }
 
@@ -567,7 +567,7 @@ fn ids(classes: Vec<&ClassDump>) -> Vec<Handle> {
 }
 
 /// Is it proved that no packet comes to a class, nor to any below it?
-fn is_unused(reading: &Reading, class: &ClassDump) -> bool {
+fn is_unused(reading: &PolicyModel, class: &ClassDump) -> bool {
     if reading.is_leaf(class) {
         return reading.is_idle(class);
     }
@@ -577,7 +577,7 @@ fn is_unused(reading: &Reading, class: &ClassDump) -> bool {
 /// The nearest class above one that sends more than its ceil once all leaves below it are busy, and how much
 /// that is.
 fn beyond<'a>(
-    reading: &'a Reading,
+    reading: &'a PolicyModel,
     bench: &mut Bench<'_>,
     class: &ClassDump,
 ) -> Option<(HtbClass<'a>, Rate)> {
@@ -594,7 +594,7 @@ fn beyond<'a>(
 }
 
 /// The throughput of a class that is kept full, with how that was measured: alone, or by all leaves below it.
-fn kept_full(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump) -> Option<(Rate, String)> {
+fn kept_full(reading: &PolicyModel, bench: &mut Bench<'_>, class: &ClassDump) -> Option<(Rate, String)> {
     if reading.is_leaf(class) {
         let sent = bench.rate(&class.dev, class.classid, reading.frame(&class.dev))?;
         return Some((sent, format!("kept full, it sends {}", words::rate(sent))));
@@ -605,6 +605,6 @@ fn kept_full(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump) -> Opt
 }
 
 /// What the leaves below a class that packets come to send together, with always something to send.
-fn leaving(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump) -> Option<Rate> {
+fn leaving(reading: &PolicyModel, bench: &mut Bench<'_>, class: &ClassDump) -> Option<Rate> {
     bench.together(&class.dev, &Below::of(reading, class).leaves, reading.frame(&class.dev))
 }

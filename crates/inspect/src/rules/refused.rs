@@ -3,7 +3,7 @@
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::lost::{Makers, exists_already, is_in_use, is_reported, is_unnamed};
-use crate::reading::{Reading, Step};
+use crate::reading::{PolicyModel, Step};
 use crate::words::{count, named};
 use std::collections::BTreeMap;
 use tidegate_policy::Kind;
@@ -11,7 +11,7 @@ use tidegate_policy::spec::REFUSED;
 use tidegate_syntax::tc::refusal_lines;
 
 /// A finding for each refusal that has its reason in itself.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let steps = reading.steps.iter().enumerate().filter(|(_, step)| is_reported(step));
     let own = steps.filter(|(at, _)| !reading.lost.because.contains_key(at));
@@ -29,7 +29,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 
 /// A command that the tool or the kernel refuses.
 fn refused(
-    reading: &Reading,
+    reading: &PolicyModel,
     (at, step): (usize, &Step),
     following: &[usize],
     makers: &Makers,
@@ -130,7 +130,7 @@ fn of_kernel<'r>(tool: &str, reason: &'r str) -> Option<&'r str> {
 
 /// Whether it is refused because the device has one transmit queue here. A card may have several; a device
 /// that the policy makes has the given number.
-fn wants_queues(reading: &Reading, step: &Step, reason: &str) -> Option<String> {
+fn wants_queues(reading: &PolicyModel, step: &Step, reason: &str) -> Option<String> {
     let dev = step.after("dev")?.text.as_str();
     let named = |name: &str| step.words.iter().any(|word| word.text == name);
     let mut spread = REFUSED.iter().filter(|refused| refused.reply.is_some()).map(|refused| refused.name);

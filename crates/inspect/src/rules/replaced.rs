@@ -1,7 +1,7 @@
 //! R26: classes that a later command removes, because it replaces the qdisc they belong to.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
-use crate::reading::{CARRIED_OUT_AT, Reading, Step};
+use crate::reading::{CARRIED_OUT_AT, PolicyModel, Step};
 use crate::words::count;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{Gateway, GatewayContext};
@@ -12,7 +12,7 @@ use tidegate_policy::{Op, Verb};
 type Makers = BTreeMap<(String, Handle), usize>;
 
 /// Carries the policy out once more and compares the classes before and after each `qdisc replace`.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     if !reading.ops.iter().any(|op| replaced(op).is_some()) {
         return Vec::new();
@@ -57,7 +57,7 @@ fn classes(gateway: &mut Gateway, dev: &str) -> BTreeSet<Handle> {
 /// The finding about a command that removes classes which commands of its own file made, and which no later
 /// command makes again.
 fn removed(
-    reading: &Reading,
+    reading: &PolicyModel,
     at: usize,
     dev: &str,
     makers: &Makers,

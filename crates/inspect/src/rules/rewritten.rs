@@ -7,7 +7,7 @@ use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::Prober;
 use crate::reach::Candidate;
-use crate::reading::{Reading, Step};
+use crate::reading::{PolicyModel, Step};
 use crate::sets::bdd::TooLarge;
 use crate::walk::tree::Parts;
 use crate::walk::ways::Way;
@@ -87,7 +87,7 @@ fn matched_net(dump: &FilterDump, is_source: bool) -> Option<Net> {
 }
 
 /// The command by which every packet of a network that a device sends gets another source address.
-fn hidden<'r>(reading: &'r Reading, device: &str, net: Net) -> Option<&'r Step> {
+fn hidden<'r>(reading: &'r PolicyModel, device: &str, net: Net) -> Option<&'r Step> {
     let tables = reading.gateway.all_tables().iter().filter(|table| table.family() != Family::Ipv6);
     for table in tables {
         for chain in table.chains() {

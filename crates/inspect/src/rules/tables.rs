@@ -2,7 +2,7 @@
 
 use super::making::finding;
 use crate::finding::{Finding, Fix, Level, Rule};
-use crate::reading::{Reading, Step};
+use crate::reading::{PolicyModel, Step};
 use std::collections::BTreeSet;
 use tidegate_gateway::GatewayContext;
 use tidegate_packet::{Pool, Seeded};
@@ -15,7 +15,7 @@ use tidegate_policy::netfilter::{
 const UNUSED_ADDRESS: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 192, 0, 2, 1];
 
 /// Tables emptied, and marks for packets of all devices.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for at in 0..reading.ops.len() {
         if let Op::Netfilter(NfOp { command: NfCommand::Flush(None), .. }) = &reading.ops[at] {
@@ -27,7 +27,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 }
 
 /// A table flushed as a whole: a rule that existed before is gone.
-fn flushed(reading: &Reading, at: usize) -> Option<Finding> {
+fn flushed(reading: &PolicyModel, at: usize) -> Option<Finding> {
     let Op::Netfilter(NfOp { family, table, .. }) = &reading.ops[at] else { return None };
     let step = reading.step_of(at)?;
     // A file for -restore defines the whole table: that is its purpose.
@@ -53,7 +53,7 @@ fn flushed(reading: &Reading, at: usize) -> Option<Finding> {
 }
 
 /// Foreign rules in every chain of a table, before and after the policy was carried out.
-fn foreign_rules(reading: &Reading, family: Family, table: &str) -> Option<(usize, usize)> {
+fn foreign_rules(reading: &PolicyModel, family: Family, table: &str) -> Option<(usize, usize)> {
     // A table of nft is its maker's own.
     let ipv6 = match family {
         Family::Ipv4 => false,
@@ -88,7 +88,7 @@ fn foreign_rules(reading: &Reading, family: Family, table: &str) -> Option<(usiz
 }
 
 /// Rules that mark whatever passes, where others of the same chain ask for a device.
-fn everywhere(reading: &Reading) -> Vec<Finding> {
+fn everywhere(reading: &PolicyModel) -> Vec<Finding> {
     let rules: Vec<(usize, &str, &NfRule)> = reading
         .ops
         .iter()

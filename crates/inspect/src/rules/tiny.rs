@@ -5,7 +5,7 @@ use super::making::{at_word, finding};
 use super::queues::{ACKNOWLEDGEMENT, FIRST_WINDOW, MOST_SHAPES, draws, led_to, longest_of};
 use crate::drive::Bench;
 use crate::finding::{Finding, Fix, Level, Rule};
-use crate::reading::{Reading, Step, Word};
+use crate::reading::{PolicyModel, Step, Word};
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
@@ -17,7 +17,7 @@ use tidegate_syntax::units::parse_size;
 const LIMITS: [&str; 2] = ["limit", "flow_limit"];
 
 /// Such queues.
-pub(super) fn check(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
+pub(super) fn check(reading: &PolicyModel, bench: &mut Bench<'_>) -> Vec<Finding> {
     let mut survived = BTreeMap::new();
     let mut found: Vec<Finding> = Vec::new();
     for qdisc in &reading.qdiscs {
@@ -48,7 +48,7 @@ fn room(kind: Kind, keyword: &str, limit: &str, frame: u32) -> Option<u64> {
 
 /// A limit that drops packets of a single connection's first window.
 fn tiny(
-    reading: &Reading,
+    reading: &PolicyModel,
     bench: &mut Bench<'_>,
     survived: &mut Survived,
     (qdisc, keyword): (&QdiscDump, &str),
@@ -105,7 +105,7 @@ fn tiny(
 
 /// Are all ten taken where the limit is long enough?
 fn is_cause(
-    reading: &Reading,
+    reading: &PolicyModel,
     qdisc: &QdiscDump,
     (step, keyword): (&Step, &str),
     (class, frame): (Handle, u32),
@@ -124,7 +124,7 @@ const ENOUGH: &str = "1000000";
 
 /// Leaf queues without a limit of their own, and that are as long as their device's transmit queue: 3 packets
 /// on ppp and the like.
-fn by_device(reading: &Reading, bench: &mut Bench<'_>, dev: &str) -> Option<Finding> {
+fn by_device(reading: &PolicyModel, bench: &mut Bench<'_>, dev: &str) -> Option<Finding> {
     let length = reading.gateway.spec(reading.gateway.device(dev)?).tx_queue_len;
     let root = reading.root(dev)?;
     if length >= FIRST_WINDOW || root.handle.is_none() {

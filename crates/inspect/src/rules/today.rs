@@ -4,7 +4,7 @@
 use super::context::RuleContext;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
-use crate::reading::{Reading, Step};
+use crate::reading::{PolicyModel, Step};
 use crate::sets::bdd::TooLarge;
 use tidegate_gateway::EgressPath;
 use tidegate_packet::Handle;
@@ -43,7 +43,7 @@ fn class_of(context: &mut RuleContext<'_>, words: &str, device: &str) -> Option<
 }
 
 /// The rules that were put into chains, with their commands.
-fn rules(reading: &Reading) -> impl Iterator<Item = (&NfRule, &Step)> {
+fn rules(reading: &PolicyModel) -> impl Iterator<Item = (&NfRule, &Step)> {
     reading.ops.iter().enumerate().filter_map(|(at, op)| match op {
         Op::Netfilter(NfOp {
             command: NfCommand::Append(_, rule) | NfCommand::Insert(_, _, rule), ..

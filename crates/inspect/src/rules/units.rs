@@ -2,7 +2,7 @@
 
 use super::making::finding;
 use crate::finding::{Edit, Finding, Fix, Level, Rule};
-use crate::reading::{Reading, Step, Word};
+use crate::reading::{PolicyModel, Step, Word};
 use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::{Nanos, Rate};
@@ -12,7 +12,7 @@ use tidegate_syntax::units;
 
 /// Figures in unexpected units. Several figures of one line are one error, and so is a value that several
 /// lines have from the same place, or repeat.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     // What was made to see whether it can be, and is gone again, does no harm.
     let lasting = reading.lasting();
     let mut found: Vec<Unit<'_>> = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 }
 
 /// One finding for each device whose speed rates are parts of.
-fn of_speeds(reading: &Reading, lasting: &BTreeSet<usize>) -> Vec<Finding> {
+fn of_speeds(reading: &PolicyModel, lasting: &BTreeSet<usize>) -> Vec<Finding> {
     let mut by_device: BTreeMap<&str, (Finding, Vec<String>)> = BTreeMap::new();
     for step in &reading.steps {
         let Some((dev, finding)) = of_speed(reading, step, lasting) else { continue };
@@ -70,14 +70,14 @@ struct PartOfSpeed<'r> {
 }
 
 /// The devices that have rates given in per cent, and the speeds that these are assumed to be parts of.
-pub fn assumed_speeds(reading: &Reading) -> BTreeMap<String, Rate> {
+pub fn assumed_speeds(reading: &PolicyModel) -> BTreeMap<String, Rate> {
     let lasting = reading.lasting();
     let parts = reading.steps.iter().filter_map(|step| part_of_speed(reading, step, &lasting));
     parts.map(|part| (part.dev.to_owned(), part.whole)).collect()
 }
 
 fn part_of_speed<'r>(
-    reading: &'r Reading,
+    reading: &'r PolicyModel,
     step: &'r Step,
     lasting: &BTreeSet<usize>,
 ) -> Option<PartOfSpeed<'r>> {
@@ -96,7 +96,7 @@ fn part_of_speed<'r>(
 
 /// A rate that is a part of the device's speed, which is not known here.
 fn of_speed<'r>(
-    reading: &'r Reading,
+    reading: &'r PolicyModel,
     step: &'r Step,
     lasting: &BTreeSet<usize>,
 ) -> Option<(&'r str, Finding)> {
@@ -159,7 +159,7 @@ struct Unit<'r> {
 }
 
 /// A value and all that is the same mistake, as one finding.
-fn unit_finding(reading: &Reading, unit: &Unit<'_>) -> Finding {
+fn unit_finding(reading: &PolicyModel, unit: &Unit<'_>) -> Finding {
     let mut because = unit.meant.because().to_owned();
     // Each value once, however often it occurs.
     let mut values: BTreeSet<&str> = BTreeSet::from([unit.value.text.as_str()]);

@@ -2,7 +2,7 @@
 
 use super::making::finding;
 use crate::finding::{Finding, Level, Rule};
-use crate::reading::{Reading, Step, Word};
+use crate::reading::{PolicyModel, Step, Word};
 use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::{CakeFlows, CakeParams, CakeTins, QdiscParams};
 
@@ -28,7 +28,7 @@ const FRAMING: [&str; 17] = [
 ];
 
 /// CAKE's words that come to nothing.
-pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let mut found = Vec::new();
     for qdisc in &reading.qdiscs {

@@ -1,6 +1,6 @@
 //! All packets at once through the queueing tree of a device: which come to each class, and why.
 
-use crate::reading::{CLSACT_EGRESS, Reading};
+use crate::reading::{CLSACT_EGRESS, PolicyModel};
 use crate::sets::bdd::{Map, Set, TooLarge};
 use crate::sets::field::View;
 use crate::sets::set::Space;
@@ -101,7 +101,7 @@ pub(crate) struct Led {
 pub(crate) type Classes = BTreeMap<String, BTreeMap<Handle, bool>>;
 
 /// The classes of a policy.
-pub(crate) fn classes_of(reading: &Reading) -> Classes {
+pub(crate) fn classes_of(reading: &PolicyModel) -> Classes {
     let mut classes = Classes::new();
     for dump in &reading.classes {
         classes.entry(dump.dev.clone()).or_default().insert(dump.classid, true);
@@ -125,7 +125,7 @@ struct Within<'a> {
 /// A walk through one device's tree.
 pub(crate) struct Tree<'a> {
     pub(crate) lists: Lists<'a>,
-    pub(crate) reading: &'a Reading,
+    pub(crate) reading: &'a PolicyModel,
     pub(crate) all_lists: &'a BTreeMap<Place, List>,
     pub(crate) classes: &'a Classes,
     pub(crate) seen: &'a mut Seen,
@@ -475,6 +475,6 @@ fn hangs_on(qdisc: &QdiscDump, above: &QdiscDump) -> bool {
 }
 
 /// The rest of the states that a walk may look at.
-pub(crate) fn lists_of<'a>(space: &'a mut Space, states: &'a States, reading: &'a Reading) -> Lists<'a> {
+pub(crate) fn lists_of<'a>(space: &'a mut Space, states: &'a States, reading: &'a PolicyModel) -> Lists<'a> {
     Lists { space, states, filters: &reading.filters, marked: BTreeMap::new() }
 }

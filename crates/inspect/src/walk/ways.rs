@@ -1,6 +1,6 @@
 //! All packets at once on all ways through the machine: routed, sent by its own programs, and arriving.
 
-use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, Reading};
+use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, PolicyModel};
 use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::View;
 use crate::sets::set::{Space, Vocabulary};
@@ -62,7 +62,7 @@ pub(crate) struct Walked {
 }
 
 /// Sends all packets all ways; or all ways through some devices, to which no others may lead packets.
-pub(crate) fn walk(reading: &Reading, only: Option<&BTreeSet<String>>) -> Result<Walked, TooLarge> {
+pub(crate) fn walk(reading: &PolicyModel, only: Option<&BTreeSet<String>>) -> Result<Walked, TooLarge> {
     let mut words = vocabulary(reading)?;
     for _ in 0..MOST_ROUNDS {
         let mut walked = Walked::begin(reading, Space::new(words.clone())?);
@@ -82,7 +82,10 @@ pub(crate) fn walk(reading: &Reading, only: Option<&BTreeSet<String>>) -> Result
 }
 
 /// All packets through two policies: the sets of both are of one space, which the second has.
-pub(crate) fn walk_both(first: &Reading, second: &Reading) -> Result<(Vec<Way>, Seen, Walked), TooLarge> {
+pub(crate) fn walk_both(
+    first: &PolicyModel,
+    second: &PolicyModel,
+) -> Result<(Vec<Way>, Seen, Walked), TooLarge> {
     let mut words = joined(vocabulary(first)?, vocabulary(second)?)?;
     for _ in 0..MOST_ROUNDS {
         let mut walked = Walked::begin(first, Space::new(words.clone())?);
@@ -138,7 +141,7 @@ impl Vocabulary {
 
 impl Walked {
     /// Before any packet went anywhere.
-    pub(crate) fn nowhere(reading: &Reading) -> Result<Walked, TooLarge> {
+    pub(crate) fn nowhere(reading: &PolicyModel) -> Result<Walked, TooLarge> {
         let words = Vocabulary { inputs: vec![String::new()], connmarks: vec![0], counted: Vec::new() };
         Ok(Walked::begin(reading, Space::new(words)?))
     }
@@ -153,7 +156,7 @@ impl Walked {
         self.only.as_ref().is_none_or(|only| only.contains(device))
     }
 
-    fn begin(reading: &Reading, space: Space) -> Walked {
+    fn begin(reading: &PolicyModel, space: Space) -> Walked {
         Walked {
             space,
             states: States::default(),
@@ -174,7 +177,7 @@ impl Walked {
         self.ways.len() - 1
     }
 
-    fn through_netfilter(&mut self, reading: &Reading) -> Result<(), TooLarge> {
+    fn through_netfilter(&mut self, reading: &PolicyModel) -> Result<(), TooLarge> {
         let plain = self.space.store.or(self.space.v4, self.space.v6)?;
         let coming = self.way(Way::ComesIn);
         let passing = self.space.begin(&mut self.states, plain, Priority::Is(0))?;
@@ -204,7 +207,7 @@ impl Walked {
 
     fn depart(
         &mut self,
-        reading: &Reading,
+        reading: &PolicyModel,
         way: usize,
         output: &str,
         view: View,
@@ -219,7 +222,7 @@ impl Walked {
     }
 
     /// Packets that a device can send: without a link header, IP only.
-    fn on_device(&mut self, reading: &Reading, device: &str) -> Result<Set, TooLarge> {
+    fn on_device(&mut self, reading: &PolicyModel, device: &str) -> Result<Set, TooLarge> {
         let kind = reading.gateway.device(device).map(|id| reading.gateway.spec(id).kind);
         match kind {
             Some(DeviceKind::PointToPoint | DeviceKind::Raw | DeviceKind::Tunnel) => {
@@ -231,7 +234,7 @@ impl Walked {
 
     fn hook(
         &mut self,
-        reading: &Reading,
+        reading: &PolicyModel,
         way: usize,
         hook: Hook<'_>,
         passing: Passing,
@@ -265,7 +268,7 @@ impl Walked {
         Ok(Passing { states, ..passing })
     }
 
-    fn through_trees(&mut self, reading: &Reading) -> Result<(), TooLarge> {
+    fn through_trees(&mut self, reading: &PolicyModel) -> Result<(), TooLarge> {
         let late = View { source: !self.translated, destination: !self.translated, ports: !self.translated };
         for (way, passing) in self.arrived.clone() {
             let (Way::Forwarded(device) | Way::Local(device)) = self.ways[way].clone() else { continue };
@@ -290,7 +293,7 @@ impl Walked {
     /// Out by a device: clsact's filters, then the tree.
     fn leave(
         &mut self,
-        reading: &Reading,
+        reading: &PolicyModel,
         way: usize,
         device: &str,
         view: View,
@@ -306,7 +309,7 @@ impl Walked {
     }
 
     /// Continues on the devices that filters redirected packets to, and back from an ifb.
-    fn follow(&mut self, reading: &Reading, view: View) -> Result<(), TooLarge> {
+    fn follow(&mut self, reading: &PolicyModel, view: View) -> Result<(), TooLarge> {
         let mut followed = 0;
         while let Some(led) = self.seen.led.pop() {
             followed += 1;
@@ -340,7 +343,7 @@ impl Walked {
 
     fn tree<'a>(
         &'a mut self,
-        reading: &'a Reading,
+        reading: &'a PolicyModel,
         way: usize,
         view: View,
         passing: Passing,
@@ -363,7 +366,7 @@ impl Walked {
 /// Whether it is undecided what comes to a device's classes. Where others are stacked on it, it carries their
 /// frames; where it has SFB among other qdiscs, Linux does not list its classes; and copies (`mirred …
 /// mirror`) are not followed.
-pub(crate) fn undecided(reading: &Reading, device: &str) -> bool {
+pub(crate) fn undecided(reading: &PolicyModel, device: &str) -> bool {
     let Some(id) = reading.gateway.device(device) else { return false };
     let carries = reading.gateway.devices().any(|upper| reading.gateway.beneath(upper) == Some(id));
     let unlisted = |qdisc: &QdiscDump| qdisc.kind == Kind::Sfb && qdisc.parent != Handle::ROOT;
@@ -373,7 +376,7 @@ pub(crate) fn undecided(reading: &Reading, device: &str) -> bool {
 }
 
 /// How many lists of filters that packets meet as they leave by a device have actions.
-fn lists_with_actions(reading: &Reading, device: &str) -> usize {
+fn lists_with_actions(reading: &PolicyModel, device: &str) -> usize {
     let acts = |dump: &&FilterDump| match &dump.entry {
         FilterEntry::Filter { actions, .. } => !actions.is_empty(),
         _ => false,
@@ -385,7 +388,7 @@ fn lists_with_actions(reading: &Reading, device: &str) -> usize {
 }
 
 /// Does any filter send copies of packets to a device?
-fn copied_to(reading: &Reading, device: &str) -> bool {
+fn copied_to(reading: &PolicyModel, device: &str) -> bool {
     reading.filters.iter().any(|dump| match &dump.entry {
         FilterEntry::Filter { actions, .. } => actions.iter().any(
             |action| matches!(&action.action.act, Act::Mirred(mirred) if mirred.copy && mirred.to == device),
@@ -395,13 +398,13 @@ fn copied_to(reading: &Reading, device: &str) -> bool {
 }
 
 /// The rules of all tables.
-pub(crate) fn rules(reading: &Reading) -> impl Iterator<Item = &NetfilterRule> {
+pub(crate) fn rules(reading: &PolicyModel) -> impl Iterator<Item = &NetfilterRule> {
     let chains = reading.gateway.all_tables().iter().flat_map(NetfilterTable::chains);
     chains.flat_map(|chain| chain.rules.iter().map(|counted| &counted.rule))
 }
 
 /// All conditions of all rules, those of sets one by one.
-pub(crate) fn conditions(reading: &Reading) -> impl Iterator<Item = &Condition> {
+pub(crate) fn conditions(reading: &PolicyModel) -> impl Iterator<Item = &Condition> {
     rules(reading).flat_map(|rule| &rule.matches).flat_map(|m| match &m.what {
         Condition::Any(several) => several.iter().collect::<Vec<_>>(),
         one => vec![one],
@@ -418,7 +421,7 @@ pub(crate) fn translates(rule: &NetfilterRule) -> bool {
 }
 
 /// Whether anything depends on connections.
-pub(crate) fn uses_conntrack(reading: &Reading) -> bool {
+pub(crate) fn uses_conntrack(reading: &PolicyModel) -> bool {
     let matches = |what: &Condition| {
         matches!(
             what,
@@ -435,7 +438,7 @@ pub(crate) fn uses_conntrack(reading: &Reading) -> bool {
 }
 
 /// Does any rule look at the mark that a connection has?
-pub(crate) fn reads_connmarks(reading: &Reading) -> bool {
+pub(crate) fn reads_connmarks(reading: &PolicyModel) -> bool {
     let restores = |target: &NetfilterTarget| {
         matches!(target, NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }))
     };
@@ -445,7 +448,7 @@ pub(crate) fn reads_connmarks(reading: &Reading) -> bool {
 
 /// Devices by which packets may leave that matter: those with a tree, those with filters on what leaves, and
 /// those that a rule names.
-fn outputs(reading: &Reading) -> Vec<String> {
+fn outputs(reading: &PolicyModel) -> Vec<String> {
     let mut outputs: BTreeSet<String> = reading
         .qdiscs
         .iter()
@@ -467,7 +470,7 @@ fn outputs(reading: &Reading) -> Vec<String> {
 }
 
 /// Names that conditions ask for; for a pattern, those of devices that fit it, or one that would.
-fn names(reading: &Reading, named: impl Fn(&Condition) -> Option<String>) -> Vec<String> {
+fn names(reading: &PolicyModel, named: impl Fn(&Condition) -> Option<String>) -> Vec<String> {
     let patterns: BTreeSet<String> = conditions(reading).filter_map(named).collect();
     let devices: Vec<String> =
         reading.gateway.devices().map(|id| reading.gateway.name(id).to_owned()).collect();
@@ -484,7 +487,7 @@ fn names(reading: &Reading, named: impl Fn(&Condition) -> Option<String>) -> Vec
 }
 
 /// The values of a policy by which packets are distinguished.
-fn vocabulary(reading: &Reading) -> Result<Vocabulary, TooLarge> {
+fn vocabulary(reading: &PolicyModel) -> Result<Vocabulary, TooLarge> {
     let mut inputs = vec![String::new()];
     inputs.extend(reading.gateway.devices().map(|id| reading.gateway.name(id).to_owned()));
     let named = |what: &Condition| match what {

@@ -2,19 +2,19 @@
 
 use tidegate_gateway::DeviceSpec;
 use tidegate_inspect::{
-    Finding, Given, Level, Reading, Rule, Source, SourceLocation, Step, Witness, Word, check,
+    Finding, Level, PolicyInput, PolicyModel, Rule, Source, SourceLocation, Step, Witness, Word, check,
 };
 use tidegate_packet::Dissector;
 use tidegate_policy::{LinkDriver, Op};
 use tidegate_syntax::{Env, iptables, tc};
 
 /// What these commands come to; each must be understood.
-pub(crate) fn reading(devices: &[&str], text: &str) -> Reading {
-    Reading::new(given(devices, text))
+pub(crate) fn reading(devices: &[&str], text: &str) -> PolicyModel {
+    PolicyModel::new(given(devices, text))
 }
 
-/// The input of a [`Reading`] of these commands, all of which succeeded.
-pub(crate) fn given(devices: &[&str], text: &str) -> Given {
+/// The input of a [`PolicyModel`] of these commands, all of which succeeded.
+pub(crate) fn given(devices: &[&str], text: &str) -> PolicyInput {
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let (mut steps, mut ops) = (Vec::new(), Vec::new());
     for (at, line) in lines.iter().enumerate() {
@@ -49,7 +49,7 @@ pub(crate) fn given(devices: &[&str], text: &str) -> Given {
         });
         ops.push(op);
     }
-    Given {
+    PolicyInput {
         sources: vec![Source { name: "policy".into(), lines }],
         steps,
         ops,

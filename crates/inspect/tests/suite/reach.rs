@@ -266,7 +266,7 @@ fn mark_of(target: &tidegate_policy::netfilter::NetfilterTarget) -> Option<(u32,
 
 /// The rule that a packet met.
 fn rule_at<'r>(
-    reading: &'r tidegate_inspect::Reading,
+    reading: &'r tidegate_inspect::PolicyModel,
     met: &tidegate_classify::netfilter::RuleTrace,
 ) -> Option<&'r tidegate_policy::netfilter::NetfilterRule> {
     let tables = reading.gateway.all_tables().iter();

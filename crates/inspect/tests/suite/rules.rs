@@ -2,7 +2,7 @@
 
 use crate::common::{given, reading};
 use tidegate_inspect::checked::CommandPath;
-use tidegate_inspect::{Finding, Given, Reading, SourceLocation, Witness, check};
+use tidegate_inspect::{Finding, PolicyInput, PolicyModel, SourceLocation, Witness, check};
 use tidegate_packet::Handle;
 
 /// Findings of some rules: line, level, rule, what is wrong, and the remedy.
@@ -423,7 +423,7 @@ fn a_replace_that_keeps_or_restores_the_classes_is_no_finding() {
 }
 
 /// Whether R26 is reported for HTB with a class and a `qdisc replace` in line 3, once something is otherwise.
-fn reports_replace(then: &str, otherwise: impl Fn(&mut Given)) -> bool {
+fn reports_replace(then: &str, otherwise: impl Fn(&mut PolicyInput)) -> bool {
     let policy = format!(
         "tc qdisc add dev eth0 root handle 1: htb default 10\n\
          tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
@@ -431,14 +431,14 @@ fn reports_replace(then: &str, otherwise: impl Fn(&mut Given)) -> bool {
     );
     let mut given = given(&["eth0"], &policy);
     otherwise(&mut given);
-    check(&mut Reading::new(given)).iter().any(|finding| finding.rule.id() == "R26")
+    check(&mut PolicyModel::new(given)).iter().any(|finding| finding.rule.id() == "R26")
 }
 
 #[test]
 fn a_replace_that_may_fail_or_is_in_another_file_is_no_finding() {
     assert!(reports_replace("", |_| ()));
     assert!(!reports_replace("", |given| given.steps[2].may_fail = true));
-    let in_file = |given: &mut Given, file| given.steps[2].place.as_mut().expect("a place").file = file;
+    let in_file = |given: &mut PolicyInput, file| given.steps[2].place.as_mut().expect("a place").file = file;
     assert!(reports_replace("", |given| in_file(given, 0)));
     assert!(!reports_replace("", |given| in_file(given, 1)));
 }
@@ -449,13 +449,13 @@ fn classes_that_a_refused_command_would_restore_are_no_finding() {
                  tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n";
     assert!(!reports_replace(again, |_| ()));
     // The command is gone: no one makes the class again.
-    let without = |given: &mut Given| {
+    let without = |given: &mut PolicyInput| {
         given.ops.pop();
         given.steps.pop();
     };
     assert!(reports_replace(again, without));
     // It is there and was refused: that is what is wrong.
-    let refused = |given: &mut Given| {
+    let refused = |given: &mut PolicyInput| {
         given.ops.pop();
         let step = given.steps.last_mut().expect("a step");
         (step.ops, step.refused) =

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::reading;
-use tidegate_inspect::{MarkingRule, Reading, Uses};
+use tidegate_inspect::{MarkingRule, PolicyModel, Uses};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 
@@ -17,7 +17,7 @@ tc class add dev eth0 parent 1:1 classid 1:30 htb rate 3mbit
 
 /// The filters of a device, each by its preference, with what is known of it: `1 idle`, `2 PREROUTING
 /// POSTROUTING`.
-fn known(reading: &Reading, uses: &Uses, dev: &str) -> Vec<String> {
+fn known(reading: &PolicyModel, uses: &Uses, dev: &str) -> Vec<String> {
     let filters = reading.filters.iter().filter(|dump| dump.dev == dev);
     let one = |dump: &FilterDump| {
         let idle = if uses.is_taken(dump) {

@@ -5,7 +5,7 @@ use super::words::{Bound, Ending, Expected, Figure, Measured, Subject};
 use crate::loads::Workload;
 use crate::policy::TrialPolicy;
 use crate::trial::measure;
-use tidegate_inspect::{Explainer, Packet, Reading, Story};
+use tidegate_inspect::{Explainer, Packet, PolicyModel, Story};
 use tidegate_measure::numbers::{milliseconds, percent, rate};
 use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
 use tidegate_measure::{Durations, Pings, bits_per_second, share};
@@ -42,7 +42,7 @@ pub fn evaluate<'s, E>(
     suite: &'s Suite,
     only: Option<usize>,
     policy: impl FnOnce() -> Result<TrialPolicy, E>,
-    reading: impl FnOnce() -> Result<Reading, E>,
+    reading: impl FnOnce() -> Result<PolicyModel, E>,
 ) -> Result<TestResults<'s>, E> {
     let chosen: Vec<(usize, &Case)> =
         (1..).zip(&suite.cases).filter(|(number, _)| only.is_none_or(|only| only == *number)).collect();
@@ -223,7 +223,7 @@ fn of_host(run: &TrialRun, measured: &Measured, host: Option<char>) -> u64 {
     flows.filter(|(_, of)| host.is_none_or(|host| host == *of)).map(|(flow, _)| flow.bytes).sum()
 }
 
-fn of_packet(suite: &Suite, reading: &Reading, packet: &Packet, endings: &[Ending]) -> Verdict {
+fn of_packet(suite: &Suite, reading: &PolicyModel, packet: &Packet, endings: &[Ending]) -> Verdict {
     let packet_word = quoted(&packet.to_string());
     let again =
         format!("tidegate explain {} {packet_word}{}", quoted(&suite.settings.script), arguments(suite));
