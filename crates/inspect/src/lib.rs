@@ -2,8 +2,8 @@
 //! What a policy means: its mistakes, the way of a packet through it, its tree.
 //!
 //! Everything here begins with a [`PolicyModel`]: the machine that a policy produced, with the words of the
-//! files that did so. Every claim is shown by the engine itself: a [`Finding`] that is more than a note carries a
-//! [`Witness`].
+//! files that did so. Every claim is shown by the engine itself: a [`Finding`] that is more than a note
+//! carries a [`Witness`].
 
 pub mod bytes;
 pub mod checked;
