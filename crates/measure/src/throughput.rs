@@ -1,8 +1,7 @@
 //! The throughput of several transfers together, in equal pieces of time.
 //!
 //! What TCP delivers after a gap was filled arrived before: with a deep buffer that is a megabyte at once,
-//! and
-//! the mean over a few seconds comes out above what the line carries. The median of pieces does not.
+//! and the mean over a few seconds comes out above what the line carries. The median of pieces does not.
 
 use crate::bits_per_second;
 use alloc::vec::Vec;

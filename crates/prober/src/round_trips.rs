@@ -55,7 +55,7 @@ impl fmt::Debug for RoundTrips {
 }
 
 impl RoundTrips {
-    /// By datagrams that the server of a session sends back to nobody but its client. Times are ns since
+    /// By datagrams that the server of a session sends back, to its client only. Times are ns since
     /// `began`.
     ///
     /// # Errors
@@ -189,7 +189,7 @@ fn connections(
         };
         opening.extend(std::thread::Builder::new().name("connect".to_owned()).spawn(one));
     }
-    // Those that still wait end by themselves, within `CONNECT`.
+    // Those that still wait end within `CONNECT`.
 }
 
 /// Packets that a server sends back.

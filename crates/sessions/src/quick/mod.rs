@@ -120,7 +120,7 @@ pub fn measure(options: &QuickOptions<'_>) -> Result<Quick> {
     let dev = device.as_deref().unwrap_or("eth0");
     quick.remedy = remedy::of(&mut quick, (dev, options.saved), &simulation);
     note(&mut quick, &watch, stop);
-    let asked = next::Asked {
+    let asked = next::NextContext {
         host,
         far: options.far_options,
         has_server: reflectors.iter().any(|one| one.server().is_some()),

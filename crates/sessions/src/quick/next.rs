@@ -9,7 +9,7 @@ const UNSAVED: &str = "home.toml";
 
 /// How a line was measured, as far as the next steps depend on it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct NextContext<'a> {
     /// The first host that was named, or that of the page.
     pub(super) host: &'a str,
     /// The options that reach it, with a blank before each; empty: none are needed.
@@ -31,7 +31,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// The steps, in order.
-pub(super) fn steps(quick: &Quick, asked: &Asked<'_>) -> Vec<NextStep> {
+pub(super) fn steps(quick: &Quick, asked: &NextContext<'_>) -> Vec<NextStep> {
     if quick.partial.is_some() && quick.phases.len() > 1 {
         return Vec::new();
     }
@@ -41,7 +41,7 @@ pub(super) fn steps(quick: &Quick, asked: &Asked<'_>) -> Vec<NextStep> {
 }
 
 /// What measures the directions whose rate is not known.
-fn measuring(quick: &Quick, asked: &Asked<'_>) -> Vec<NextStep> {
+fn measuring(quick: &Quick, asked: &NextContext<'_>) -> Vec<NextStep> {
     let is_known = |rate: Option<CapacityEstimate>| rate.and_then(CapacityEstimate::full).is_some();
     let (up, down) = quick.rates();
     let missing = match (is_known(up), is_known(down)) {
@@ -99,7 +99,7 @@ fn measuring(quick: &Quick, asked: &Asked<'_>) -> Vec<NextStep> {
 }
 
 /// What applies the policy that would fix the line, and what compares it with none.
-fn applying(quick: &Quick, asked: &Asked<'_>) -> Vec<NextStep> {
+fn applying(quick: &Quick, asked: &NextContext<'_>) -> Vec<NextStep> {
     let Some(remedy) = &quick.remedy else { return Vec::new() };
     let sudo = if asked.is_root { "" } else { "sudo " };
     let saved = remedy.saved.as_deref();
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use tidegate_measure::quick::{LoadDirection, LoadPhase, Remedy};
 
-    const STRANGER: Asked<'_> = Asked {
+    const STRANGER: NextContext<'_> = NextContext {
         host: "192.0.2.1",
         far: "",
         has_server: false,
@@ -162,7 +162,7 @@ mod tests {
         Quick { phases: up.into_iter().chain(down).collect(), ..Quick::default() }
     }
 
-    fn commands(quick: &Quick, asked: &Asked<'_>) -> Vec<String> {
+    fn commands(quick: &Quick, asked: &NextContext<'_>) -> Vec<String> {
         steps(quick, asked).into_iter().flat_map(|step| step.commands).collect()
     }
 
@@ -171,13 +171,13 @@ mod tests {
         let serve = ["timeout 10m tidegate serve --open", "tidegate quick THAT-COMPUTER"];
         let page = "tidegate quick 192.0.2.1 http://WEB-SERVER/LARGE-FILE";
         let echo = "tidegate quick --echo-load 192.0.2.1";
-        let with_echo = Asked { has_echo: true, ..STRANGER };
-        let both_asked = Asked { echo_load: true, has_page: true, ..with_echo };
-        let server = Asked { has_server: true, ..STRANGER };
-        let debian = Asked { has_page: true, may_echo: false, ..STRANGER };
+        let with_echo = NextContext { has_echo: true, ..STRANGER };
+        let both_asked = NextContext { echo_load: true, has_page: true, ..with_echo };
+        let server = NextContext { has_server: true, ..STRANGER };
+        let debian = NextContext { has_page: true, may_echo: false, ..STRANGER };
         let allows = "sudo sysctl -w net.ipv4.ping_group_range='0 2147483647'";
         let again = Quick { again: "tidegate quick http://a/b".into(), ..quick(None, Some(5e6)) };
-        let cases: [(Quick, &Asked<'_>, Vec<&str>); 8] = [
+        let cases: [(Quick, &NextContext<'_>, Vec<&str>); 8] = [
             (quick(None, None), &STRANGER, vec![serve[0], serve[1], page]),
             (quick(None, None), &with_echo, vec![serve[0], serve[1], page, echo]),
             (quick(Some(5e6), None), &with_echo, vec![serve[0], serve[1], page]),
@@ -199,7 +199,7 @@ mod tests {
         let kept = Remedy { saved: Some("my fix.toml".into()), ..whole.clone() };
         let half = Remedy { policy, missing: Some("download".into()), ..Remedy::default() };
         let with = |remedy: &Remedy| Quick { remedy: Some(remedy.clone()), ..quick(Some(5e6), Some(9e6)) };
-        let root = Asked { has_server: true, far: " --port 9000", is_root: true, ..STRANGER };
+        let root = NextContext { has_server: true, far: " --port 9000", is_root: true, ..STRANGER };
         let expected = [
             "tidegate apply 'my fix.toml' --confirm 60s",
             "tidegate verify 192.0.2.1 --port 9000 --policy 'my fix.toml'",
