@@ -42,6 +42,13 @@ pub(crate) struct Program {
     pub(crate) executable: PathBuf,
 }
 
+/// A test program that failed.
+struct Failure {
+    label: String,
+    /// What it printed of its failing tests, or why it could not run.
+    report: String,
+}
+
 /// Runs what `cargo test --no-run --message-format=json` listed in a file.
 pub(crate) fn run(words: &[String]) -> ExitCode {
     let [file] = words else {
@@ -64,7 +71,7 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
     let count = programs.len();
     let is_slow = |program: &Program| BY_THE_CLOCK.contains(&program.name.as_str());
     let (clock, compute): (VecDeque<Program>, VecDeque<Program>) = programs.into_iter().partition(is_slow);
-    let failed: Mutex<Vec<String>> = Mutex::default();
+    let failed: Mutex<Vec<Failure>> = Mutex::default();
     std::thread::scope(|scope| {
         scope.spawn(|| lane(clock, 0, &failed));
         scope.spawn(|| lane(compute, 19, &failed));
@@ -74,7 +81,12 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
         println!("{count} test programs passed");
         return ExitCode::SUCCESS;
     }
-    println!("{} of {count} test programs failed: {}", failed.len(), failed.join(", "));
+    // At the very end, for those who see only that.
+    for failure in &failed {
+        println!("failures: {}\n{}", failure.label, failure.report);
+    }
+    let labels: Vec<&str> = failed.iter().map(|failure| failure.label.as_str()).collect();
+    println!("{} of {count} test programs failed: {}", failed.len(), labels.join(", "));
     ExitCode::FAILURE
 }
 
@@ -99,7 +111,7 @@ pub(crate) fn programs(messages: &str) -> Vec<Program> {
 }
 
 /// Runs programs one after another at a priority.
-fn lane(mut programs: VecDeque<Program>, nice: u8, failed: &Mutex<Vec<String>>) {
+fn lane(mut programs: VecDeque<Program>, nice: u8, failed: &Mutex<Vec<Failure>>) {
     while let Some(program) = programs.pop_front() {
         let begun = Instant::now();
         let label = format!("{} of {}", program.name, program.folder.display());
@@ -116,25 +128,39 @@ fn lane(mut programs: VecDeque<Program>, nice: u8, failed: &Mutex<Vec<String>>) 
         match output {
             Ok(output) => {
                 println!("     Running {label}");
-                print!("{}", String::from_utf8_lossy(&output.stdout));
+                let printed = String::from_utf8_lossy(&output.stdout);
+                print!("{printed}");
                 eprint!("{}", String::from_utf8_lossy(&output.stderr));
                 println!("{label}: {:.0} s", begun.elapsed().as_secs_f64());
                 if !output.status.success() {
                     println!("{label}: {}", output.status);
-                    failed.push(label);
+                    let report = format!("{}{}", failures(&printed), output.status);
+                    failed.push(Failure { label, report });
                 }
             }
             Err(error) => {
                 println!("{label}: {error}");
-                failed.push(label);
+                failed.push(Failure { label, report: error.to_string() });
             }
         }
     }
 }
 
+/// What the standard harness prints behind its line `failures:`; all of it where there is no such line,
+/// as when the program was killed.
+fn failures(printed: &str) -> &str {
+    printed.split_once("\nfailures:\n").map_or(printed, |(_, failures)| failures)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn failures_stand_behind_their_line() {
+        assert_eq!(failures("test a ... FAILED\n\nfailures:\n\n---- a"), "\n---- a");
+        assert_eq!(failures("test a ... "), "test a ... ");
+    }
 
     #[test]
     fn test_programs_are_those_of_tests() {
