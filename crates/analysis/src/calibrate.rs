@@ -16,7 +16,7 @@ pub fn to_json(document: &CalibrationDocument) -> String {
         "tidegate_calibrate": FORM, "version": document.version, "command": document.again, "began_ns": document.began_ns,
         "host": document.host, "partial": found.cut, "margin": document.margin, "up": one(PathDirection::Up), "down": one(PathDirection::Down),
         "together_rise_ns": found.together.map(|(up, down)| [up, down]),
-        "caveats": found.doubts.iter().chain(&document.doubts).collect::<Vec<_>>(),
+        "caveats": found.caveats.iter().chain(&document.caveats).collect::<Vec<_>>(),
     });
     laid_out(&value)
 }
@@ -42,6 +42,6 @@ fn write(one: &Calibration, margin: f64) -> Value {
             "peak_bits_per_second": capacity.peak_bits_per_second.filter(|_| capacity.has_burst()),
             "is_policed": capacity.service.is_policed, "calm_sent": capacity.calm.0, "calm_lost": capacity.calm.1,
         },
-        "steps": steps, "notes": one.notes, "caveats": one.doubts,
+        "steps": steps, "notes": one.notes, "caveats": one.caveats,
     })
 }

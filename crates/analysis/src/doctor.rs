@@ -18,7 +18,7 @@ pub fn to_json(diagnosis: &Diagnosis) -> String {
         "version": diagnosis.version,
         "command": diagnosis.again,
         "findings": diagnosis.findings.iter().map(finding).collect::<Vec<_>>(),
-        "caveats": diagnosis.doubts,
+        "caveats": diagnosis.caveats,
         "examined": diagnosis.looked_at,
         "facts": facts(&diagnosis.facts),
     }))

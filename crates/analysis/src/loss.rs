@@ -20,7 +20,7 @@ pub fn to_json(of: &LossDocument) -> String {
             "reordered": way.order.map(|order| order.reordered),
             "reordering_extent": way.order.map(|order| order.extent),
             "copies": way.copies,
-            "caveats": way.doubts(),
+            "caveats": way.caveats(),
         })
     };
     let value = json!({

@@ -14,7 +14,7 @@ pub fn to_json(document: &OverheadDocument) -> String {
     let value = json!({
         "tidegate_overhead": FORM, "version": document.version, "command": document.again, "began_ns": document.began_ns,
         "host": document.host, "partial": document.swept.cut, "up": sweep(PathDirection::Up), "down": sweep(PathDirection::Down),
-        "caveats": document.doubts,
+        "caveats": document.caveats,
     });
     laid_out(&value)
 }
@@ -23,7 +23,7 @@ fn write_sweep(sweep: &Sweep) -> Value {
     let sizes: Vec<Value> =
         sweep.sizes.iter().map(|size| json!({"ip": size.ip, "ns": size.ns, "error": size.error})).collect();
     let left_out: Vec<Value> = sweep.left_out.iter().map(|(ip, why)| json!({"ip": ip, "why": why})).collect();
-    json!({"line": sweep.line.as_ref().map(write_line), "caveats": sweep.doubts, "sizes": sizes, "left_out": left_out})
+    json!({"line": sweep.line.as_ref().map(write_line), "caveats": sweep.caveats, "sizes": sizes, "left_out": left_out})
 }
 
 fn write_line(line: &LineEstimate) -> Value {

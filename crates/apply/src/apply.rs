@@ -164,7 +164,7 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     let mut state = json!({
         "backend": "user", "why": why, "devices": wanted.devices, "policy": user::absolute(&options.files),
         "applied_at": now(), "boot": boot::id()?, "args": options.args, "dev": options.dev, "commands": wanted.commands,
-        "previous": previous, "before": {"daemon": before}, "confirm": null, "door": options.packet_io.name(),
+        "previous": previous, "before": {"daemon": before}, "confirm": null, "packet_io": options.packet_io.name(),
         "by_hand": by_hand,
         "realtime": options.realtime, "force": options.force,
     });
@@ -178,7 +178,7 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     }
     // An earlier daemon may have installed something there itself, and has reported that before.
     let shapers = if state["before"]["daemon"].is_null() { shapers } else { Vec::new() };
-    report_installed(report, &shapers, user::door(&room, name));
+    report_installed(report, &shapers, user::packet_io(&room, name));
     report(applied(&state, patience(options), name));
     Ok(json!({
         "applied": true, "changed": true, "backend": "user", "why": why, "devices": wanted.devices,
@@ -445,9 +445,9 @@ fn safe(options: &ApplyOptions, wanted: &Wanted, report: NoticeHandler<'_>) -> R
 }
 
 fn report_caveats(options: &ApplyOptions, way: &KernelPlan, report: NoticeHandler<'_>) -> Result<()> {
-    way.doubts.iter().for_each(|doubt| warn(report, doubt.clone()));
+    way.caveats.iter().for_each(|caveat| warn(report, caveat.clone()));
     ensure!(
-        way.doubts.is_empty() || options.force || options.dry_run,
+        way.caveats.is_empty() || options.force || options.dry_run,
         Unsafe,
         "nothing was changed: not all of the present configuration could be restored (above); --force \
         applies it nevertheless"

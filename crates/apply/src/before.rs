@@ -24,7 +24,7 @@ impl Before {
         let devices = self
             .devices
             .iter()
-            .map(|(dev, dump)| json!({"dev": dev, "told": dump.as_ref().map(record::kept)}));
+            .map(|(dev, dump)| json!({"dev": dev, "dump": dump.as_ref().map(record::kept)}));
         let links =
             self.links.iter().map(|(dev, mtu, queue)| json!({"dev": dev, "mtu": mtu, "txqueuelen": queue}));
         json!({
@@ -47,7 +47,7 @@ impl Before {
         let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
         let mut devices = Vec::new();
         for one in list("devices")? {
-            let dump = if one["told"].is_null() { None } else { Some(record::dump_from_json(&one["told"])?) };
+            let dump = if one["dump"].is_null() { None } else { Some(record::dump_from_json(&one["dump"])?) };
             devices.push((name(one).with_context(missing("devices"))?, dump));
         }
         let link = |one: &Value| Some((name(one)?, number(&one["mtu"])?, number(&one["txqueuelen"])?));

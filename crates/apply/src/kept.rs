@@ -5,7 +5,7 @@
 //! --at-boot` applies what was confirmed last.
 
 use crate::options::{ApplyOptions, BackendChoice};
-use crate::record::{strings, write_whole};
+use crate::record::{self, strings, write_whole};
 use crate::state::State;
 use crate::user;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ pub(crate) fn keep(name: &str, state: &State) -> Result<()> {
     let Some(directory) = directory() else { return Ok(()) };
     let path = path(&directory, name);
     let mut kept = json!({});
-    for part in ["backend", "policy", "dev", "commands", "door", "realtime", "force"] {
+    for part in ["backend", "policy", "dev", "commands", "packet_io", "realtime", "force"] {
         kept[part] = state.0[part].clone();
     }
     let write = || -> io::Result<()> {
@@ -87,7 +87,7 @@ pub fn all() -> Result<Vec<(String, ApplyOptions)>> {
 }
 
 fn of(directory: &Path, name: &str, path: &Path) -> Result<ApplyOptions> {
-    let kept: Value = serde_json::from_str(&fs::read_to_string(path)?)?;
+    let kept: Value = record::document(&fs::read_to_string(path)?)?;
     ensure!(
         kept["commands"].as_array().is_some_and(|commands| !commands.is_empty()),
         State,
@@ -106,7 +106,7 @@ fn of(directory: &Path, name: &str, path: &Path) -> Result<ApplyOptions> {
         args: Vec::new(),
         dev: kept["dev"].as_str().map(str::to_owned),
         backend: if kept["backend"] == "user" { BackendChoice::User } else { BackendChoice::Kernel },
-        packet_io: PacketIoBackend::named(kept["door"].as_str().unwrap_or_default()).unwrap_or_default(),
+        packet_io: PacketIoBackend::named(kept["packet_io"].as_str().unwrap_or_default()).unwrap_or_default(),
         realtime: kept["realtime"] == true,
         sandbox: tidegate_loader::SandboxOptions::default(),
         confirm: Some(0),

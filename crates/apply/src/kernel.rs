@@ -59,7 +59,7 @@ pub(crate) struct KernelPlan {
     /// go.
     rules: Rules,
     /// What could not be brought back.
-    pub(crate) doubts: Vec<String>,
+    pub(crate) caveats: Vec<String>,
 }
 
 /// What is done about our table of rules.
@@ -143,7 +143,7 @@ impl Arm {
     pub(crate) fn plan(&mut self, wanted: &Wanted, name: &str, prior: Option<&State>) -> Result<KernelPlan> {
         let known: Vec<Raw> = prior.map(|prior| record::raw(&prior.0["table"])).unwrap_or_default();
         let mut before = Before { table: table_of(name), rules: known.clone(), ..Before::default() };
-        let (mut plans, mut doubts, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut plans, mut caveats, mut targets) = (Vec::new(), Vec::new(), Vec::new());
         for (dev, installed) in wanted.devices.iter().zip(&wanted.installed) {
             let target = self.target(wanted, prior, dev, installed)?;
             let dump = if wanted.links.iter().any(|link| link.name == *dev) {
@@ -152,7 +152,7 @@ impl Arm {
                 None
             };
             let live = match &dump {
-                Some(dump) => self.noted(dev, dump, &mut doubts)?,
+                Some(dump) => self.noted(dev, dump, &mut caveats)?,
                 None => Installed::default(),
             };
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
@@ -171,7 +171,7 @@ impl Arm {
             }
         }
         let rules = self.rules(wanted, &before.table, &known)?;
-        Ok(KernelPlan { targets, before, plans, rules, doubts })
+        Ok(KernelPlan { targets, before, plans, rules, caveats })
     }
 
     /// The wanted state of a device. A policy without rules for arriving packets leaves the device's ingress
@@ -203,16 +203,16 @@ impl Arm {
     }
 
     /// What is installed on a device, with caveats about what could not be restored.
-    fn noted(&mut self, dev: &str, dump: &RawDump, doubts: &mut Vec<String>) -> Result<Installed> {
+    fn noted(&mut self, dev: &str, dump: &RawDump, caveats: &mut Vec<String>) -> Result<Installed> {
         let (live, unread) = self.kernel.read(dev, dump).with_context(|| dev.to_owned())?;
         if !unread.is_empty() {
-            doubts.push(format!(
+            caveats.push(format!(
                 "{dev} has what is not read by us and could not be brought back: {}",
                 list(&unread)
             ));
         }
         if let Err(incomplete) = plan::remade(&live) {
-            doubts.push(incomplete.to_string());
+            caveats.push(incomplete.to_string());
         }
         Ok(live)
     }
@@ -275,7 +275,7 @@ impl Arm {
         let mut devices = Vec::new();
         for dev in &wanted.devices {
             let dump = self.kernel.raw(dev).with_context(|| dev.clone())?;
-            devices.push(json!({"dev": dev, "told": record::kept(&dump)}));
+            devices.push(json!({"dev": dev, "dump": record::kept(&dump)}));
         }
         Ok(json!({"devices": devices, "rules": self.rule_numbers(&table_of(name))?}))
     }
@@ -305,7 +305,7 @@ impl Arm {
             }
             let leaves_ingress = !ours.iter().any(|known| known == dev);
             let target = Target { dev: dev.to_owned(), wanted: Installed::default(), leaves_ingress };
-            let then = target.part(self.kernel.read(dev, &record::dump_from_json(&one["told"])?)?.0);
+            let then = target.part(self.kernel.read(dev, &record::dump_from_json(&one["dump"])?)?.0);
             let now = target.part(self.kernel.installed(dev).with_context(|| dev.to_owned())?.0);
             match plan::plan(&now, &then, &[]) {
                 Ok(back) if back.is_empty() => {}

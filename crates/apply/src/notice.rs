@@ -75,8 +75,8 @@ impl fmt::Display for Notice {
                     Some("nfqueue") => {
                         "packets pass it after tidegate's daemon, so they are queued twice".to_owned()
                     }
-                    Some(door) => {
-                        format!("packets bypass it while tidegate's daemon has the device ({door})")
+                    Some(packet_io) => {
+                        format!("packets bypass it while tidegate's daemon has the device ({packet_io})")
                     }
                     None => {
                         "packets would bypass it with --packet-io capture, and be queued twice with --packet-io nfqueue"

@@ -23,6 +23,31 @@ pub fn strings(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
+/// A document that tidegate keeps, read; members that had other names before 0.2.0 have their present ones.
+///
+/// # Errors
+/// It is no JSON.
+pub(crate) fn document(text: &str) -> serde_json::Result<Value> {
+    let mut document = serde_json::from_str(text)?;
+    rename(&mut document);
+    Ok(document)
+}
+
+fn rename(value: &mut Value) {
+    match value {
+        Value::Array(all) => all.iter_mut().for_each(rename),
+        Value::Object(members) => {
+            for (old, new) in [("door", "packet_io"), ("told", "dump")] {
+                if let Some(value) = members.remove(old) {
+                    members.insert(new.to_owned(), value);
+                }
+            }
+            members.values_mut().for_each(rename);
+        }
+        _ => {}
+    }
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -4,7 +4,7 @@
 //! It is kept in `/run`, as are the kernel's queues: after a restart of the machine neither is there.
 
 use crate::before::Before;
-use crate::record::{strings, write_whole};
+use crate::record::{self, strings, write_whole};
 use crate::time::since_1970;
 use serde_json::{Value, json};
 use std::fs;
@@ -30,13 +30,12 @@ impl State {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text.with_context(|| path.display().to_string())?,
         };
-        let state =
-            serde_json::from_str(&text).map_err(Into::into).and_then(State::of).with_context(|| {
-                format!(
-                    "{} is not what tidegate wrote; remove it if tidegate applied nothing to `{dev}`",
-                    path.display()
-                )
-            })?;
+        let state = record::document(&text).map_err(Into::into).and_then(State::of).with_context(|| {
+            format!(
+                "{} is not what tidegate wrote; remove it if tidegate applied nothing to `{dev}`",
+                path.display()
+            )
+        })?;
         // Queues and daemons of an earlier run of the machine went with it.
         let earlier = state.0["boot"].as_str().is_some_and(|run| boot::id().is_ok_and(|now| now != run));
         Ok((!earlier).then_some(state))

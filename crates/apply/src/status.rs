@@ -289,8 +289,8 @@ impl Health {
     }
 
     fn read_reply(&mut self) {
-        if let Some(trouble) = self.daemon["trouble"].as_str() {
-            self.last_error = Some(trouble.to_owned());
+        if let Some(error) = self.daemon["error"].as_str() {
+            self.last_error = Some(error.to_owned());
             let places = self.daemon["places"].as_array().into_iter().flatten();
             let mut names: Vec<String> =
                 places.filter_map(|place| place["device"].as_str()).map(str::to_owned).collect();
@@ -347,7 +347,7 @@ impl Health {
     pub fn document(&self) -> Value {
         let mut json = json!({
             "name": self.name, "condition": self.condition.name(), "code": self.condition.code(), "backend": self.backend,
-            "packet_io": self.daemon["door"], "devices": self.devices, "drift": self.drift, "last_error": self.last_error,
+            "packet_io": self.daemon["packet_io"], "devices": self.devices, "drift": self.drift, "last_error": self.last_error,
             "lateness_ns": self.lateness(), "starts": self.starts, "undone": self.undone,
             "start_again": restart_hint(&self.state).filter(|_| self.condition == PolicyHealth::DaemonDead),
         });
@@ -416,8 +416,9 @@ mod tests {
 
     #[test]
     fn a_daemon_whose_files_are_gone_is_not_started_again_by_them() {
-        let known =
-            |file: &str| restart_hint(&json!({"policy": [file], "args": [], "dev": null, "door": "auto"}));
+        let known = |file: &str| {
+            restart_hint(&json!({"policy": [file], "args": [], "dev": null, "packet_io": "auto"}))
+        };
         assert_eq!(known("/dev/null").as_deref(), Some("tidegate apply --backend user /dev/null"));
         assert_eq!(known("/nowhere/at/all.sh"), None);
         assert_eq!(restart_hint(&Value::Null), None);

@@ -44,9 +44,9 @@ pub(crate) fn apply(
 }
 
 /// The packet I/O backend of a device's daemon, if it reports it.
-pub(crate) fn door(runtime: &RuntimeDir, dev: &str) -> Option<String> {
+pub(crate) fn packet_io(runtime: &RuntimeDir, dev: &str) -> Option<String> {
     match Daemon::of(runtime, dev) {
-        Daemon::Answers(status) => status["door"].as_str().map(str::to_owned),
+        Daemon::Answers(status) => status["packet_io"].as_str().map(str::to_owned),
         _ => None,
     }
 }
@@ -196,7 +196,8 @@ fn restart(runtime: &RuntimeDir, dev: &str, before: &Value, report: NoticeHandle
     output_file::write(&path, script_of(&before["commands"]).as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))?;
     let dev_of = before["dev"].as_str().map(str::to_owned);
-    let packet_io = PacketIoBackend::named(before["door"].as_str().unwrap_or_default()).unwrap_or_default();
+    let packet_io =
+        PacketIoBackend::named(before["packet_io"].as_str().unwrap_or_default()).unwrap_or_default();
     let realtime = before["realtime"] == true;
     let options = DaemonOptions { realtime, dev: dev_of, packet_io, ..DaemonOptions::of(vec![path]) };
     tidegate_daemon::start(&options, &|words| report(Notice::Daemon(words.to_owned())))?;

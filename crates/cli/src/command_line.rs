@@ -233,6 +233,10 @@ fn with_remedy(mut error: clap::Error, parser: &clap::Command, words: &[OsString
         }
         return error;
     }
+    if let Some(meant) = transposed(&error, parser) {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![meant]));
+        return error;
+    }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
     if error.kind() != ErrorKind::UnknownArgument || word.starts_with('-') {
         return error;
@@ -254,6 +258,17 @@ fn with_remedy(mut error: clap::Error, parser: &clap::Command, words: &[OsString
     };
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![remedy.into()]));
     error
+}
+
+/// The command of which one slip of the fingers makes what was typed: clap's own measure overlooks `tyr` for
+/// `try`.
+fn transposed(error: &clap::Error, parser: &clap::Command) -> Option<String> {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return None;
+    }
+    let mut names = parser.get_subcommands().filter(|one| !one.is_hide_set()).map(clap::Command::get_name);
+    names.find(|name| strsim::damerau_levenshtein(name, typed) == 1).map(str::to_owned)
 }
 
 /// The value of `--color`.
@@ -472,7 +487,7 @@ mod tests {
 
     #[test]
     fn a_command_with_a_typo_gets_a_suggestion() {
-        for (typed, meant) in [("chekc", "check"), ("stauts", "status"), ("aply", "apply")] {
+        for (typed, meant) in [("chekc", "check"), ("stauts", "status"), ("aply", "apply"), ("tyr", "try")] {
             let Err(error) = parse(["tidegate", typed]) else { panic!("{typed} is a command") };
             assert!(error.to_string().contains(&format!("'{meant}'")), "{error}");
         }

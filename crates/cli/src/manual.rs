@@ -47,7 +47,8 @@ fn attempt(options: &Options, mut parser: clap::Command, groups: &[(&str, &[&str
         return write_all(dir, &parser, groups);
     }
     let mut command = &parser;
-    for word in &options.command {
+    // `policy-new` is how `man` calls it.
+    for word in options.command.iter().flat_map(|word| word.split([' ', '-'])) {
         command = command.find_subcommand(word).filter(|command| has_page(command)).with_context(|| {
             format!("there is no command `{word}` in `{}`; `tidegate --help` lists all", name(command))
         })?;
@@ -84,7 +85,7 @@ fn page(command: &clap::Command, groups: &[(&str, &[&str])]) -> anyhow::Result<S
     let mut out = Vec::new();
     man.render_title(&mut out)?;
     man.render_name_section(&mut out)?;
-    man.render_synopsis_section(&mut out)?;
+    out.extend(synopsis(command).into_bytes());
     man.render_description_section(&mut out)?;
     if command.get_arguments().any(|argument| !argument.is_hide_set()) {
         man.render_options_section(&mut out)?;
@@ -101,6 +102,24 @@ fn page(command: &clap::Command, groups: &[(&str, &[&str])]) -> anyhow::Result<S
     also(&mut roff, command);
     out.extend(roff.to_roff().into_bytes());
     Ok(String::from_utf8(out)?)
+}
+
+/// How the command is called, as its help says: names of options alone would not say what values they take.
+fn synopsis(command: &clap::Command) -> String {
+    let usage = command.clone().render_usage().to_string();
+    let mut roff = Roff::new();
+    roff.control("SH", ["SYNOPSIS"]);
+    for (n, line) in usage.trim_start_matches("Usage:").lines().map(str::trim).enumerate() {
+        if n > 0 {
+            roff.control("br", []);
+        }
+        // The command's own words, then what is to be filled in.
+        let words: Vec<&str> = line.split(' ').collect();
+        let own = words.iter().take_while(|word| word.starts_with(|first: char| first.is_ascii_lowercase()));
+        let (own, rest) = words.split_at(own.count());
+        roff.text([bold(own.join(" ")), roman(format!(" {}", rest.join(" ")))]);
+    }
+    roff.to_roff()
 }
 
 /// What the page of tidegate itself lists: commands in their groups.
@@ -189,6 +208,7 @@ mod tests {
                     "{name} has no {section}:\n{page}"
                 );
             }
+            assert!(!page.contains("] [\\fB"), "{name}: options without their values:\n{page}");
             let is_command = name != "tidegate" && !name.starts_with("tidegate-policy");
             assert!(!is_command || page.contains("EXAMPLES"), "{name} has no examples:\n{page}");
         }

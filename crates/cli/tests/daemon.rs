@@ -99,8 +99,11 @@ fn packets_are_queued_by_qdiscs_that_the_kernel_may_lack() {
     // What waits is waiting nowhere else: all that was taken in has gone, one way or the other.
     let counts = |name: &str| daemon.count(name);
     assert_eq!(
-        counts("taken"),
-        counts("passed") + counts("lost") + counts("full") + daemon.status()["holds"].as_u64().unwrap_or(0)
+        counts("received"),
+        counts("passed")
+            + counts("dropped")
+            + counts("full")
+            + daemon.status()["held_packets"].as_u64().unwrap_or(0)
     );
     daemon.stop();
     nothing_is_left(&wire);
@@ -178,7 +181,7 @@ fn a_second_one_on_a_device_is_refused() {
         stderr.trim(),
         "tidegate daemon: `wire0` is shaped by another tidegate already; `tidegate down wire0` ends that one"
     );
-    assert_eq!(daemon.status()["trouble"], Value::Null);
+    assert_eq!(daemon.status()["error"], Value::Null);
     daemon.stop();
 }
 
@@ -234,11 +237,11 @@ fn a_device_that_goes_and_comes_back_is_followed() {
     let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
     wire.transfer(100_000);
     wire.unplug(WIRE);
-    until("it says so", || daemon.status()["trouble"].is_string());
+    until("it says so", || daemon.status()["error"].is_string());
     let (code, listing, _) = daemon.tc("qdisc show dev wire0");
     assert!(code == 0 && listing.contains("fq_codel"), "it remembers: {listing}");
     wire.plug(WIRE);
-    until("the door is open again", || daemon.status()["openings"] == 2);
+    until("packets pass again", || daemon.status()["openings"] == 2);
     let before = daemon.count("passed");
     wire.transfer(100_000);
     assert!(daemon.count("passed") > before + 60);
@@ -263,7 +266,7 @@ fn a_device_that_is_renamed_or_resized_is_the_same() {
         .expect("it is changed");
     until("the machine calls it so", || daemon.tc("qdisc show dev wan7").1.contains("fq_codel"));
     assert_eq!(
-        (daemon.status()["openings"].clone(), daemon.status()["trouble"].clone()),
+        (daemon.status()["openings"].clone(), daemon.status()["error"].clone()),
         (json!(1), Value::Null)
     );
     daemon.stop();
@@ -293,7 +296,7 @@ fn a_thousand_reloads_under_load_lose_nothing() {
             );
         }
     });
-    assert_eq!((daemon.count("lost"), daemon.count("nowhere"), daemon.count("full")), (0, 0, 0));
+    assert_eq!((daemon.count("dropped"), daemon.count("nowhere"), daemon.count("full")), (0, 0, 0));
     assert_eq!(arrived, sent, "each datagram arrived");
     // One that is refused leaves all as it was.
     let before = daemon.tc("class show dev wire0").1;
@@ -421,7 +424,7 @@ fn a_service_manager_is_notified_of_start_and_stop() {
         String::from_utf8_lossy(&room[..bytes]).into_owned()
     };
     assert_eq!(output_of(), "READY=1\nSTATUS=packets pass through tidegate");
-    assert!(wire.links().iter().any(|link| link.starts_with("tidegate")), "the door is open by then");
+    assert!(wire.links().iter().any(|link| link.starts_with("tidegate")), "packets pass by then");
     daemon.stop();
     assert_eq!(output_of(), "STOPPING=1");
 }
@@ -453,7 +456,7 @@ tc qdisc add dev ifb0 root fq_codel\n"
     );
     let policy = wire.file("policy.sh", &both);
     let mut daemon = Daemon::start(&wire, &[&policy, "--packet-io", "nfqueue"]);
-    assert_eq!(daemon.status()["door"], "nfqueue");
+    assert_eq!(daemon.status()["packet_io"], "nfqueue");
     wire.transfer(1_000_000);
     let packets = |device: &str| {
         let (_, listing, _) = daemon.tc(&format!("-s -j qdisc show dev {device}"));
@@ -479,8 +482,9 @@ fn a_container_is_reached_by_a_pair_of_devices_of_ours() {
     let words =
         ["daemon", &policy, "--packet-io", "tun", "--inside", &pid, "--addresses", "10.99.0.1,10.99.0.2"];
     let mut daemon = Daemon { wire: &wire, child: wire.start(&words) };
-    let ready = || wire.ask("edge0", &json!({"ask": "status"})).is_some_and(|status| status["door"] == "tun");
-    until("the door is open", ready);
+    let ready =
+        || wire.ask("edge0", &json!({"ask": "status"})).is_some_and(|status| status["packet_io"] == "tun");
+    until("packets pass", ready);
     let listener = wire
         .far
         .go(|| std::net::UdpSocket::bind("10.99.0.2:7"))
@@ -768,10 +772,10 @@ fn a_container_with_a_default_route_is_reached_too() {
     let words =
         ["daemon", &policy, "--packet-io", "tun", "--inside", &pid, "--addresses", "10.99.0.1,10.99.0.2"];
     let mut daemon = Daemon { wire: &wire, child: wire.start(&words) };
-    until("the door is open", || {
+    until("packets pass", || {
         let output = std::fs::read_to_string(wire.room.join("said")).unwrap_or_default();
         assert!(daemon.child.try_wait().expect("a child").is_none(), "{output}");
-        wire.ask("edge0", &json!({"ask": "status"})).is_some_and(|status| status["door"] == "tun")
+        wire.ask("edge0", &json!({"ask": "status"})).is_some_and(|status| status["packet_io"] == "tun")
     });
     assert_eq!(default(), ["tidegate0", WIRE]);
     assert!(wire.ask("edge0", &json!({"ask": "stop"})).is_some());

@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tidegate_sys::namespace_thread::{self, NamespaceThread};
@@ -66,7 +67,8 @@ impl Bench {
     }
 
     fn say(&self, words: &[&str], user: Option<u32>) -> Output {
-        let mut command = Command::new(TIDEGATE);
+        let own = Path::new(TIDEGATE);
+        let mut command = Command::new(user.map_or(own.to_owned(), |_| self.run.copy_of(own)));
         command.args(words).env("TIDEGATE_RUN", &self.run.0).stdin(Stdio::null());
         die_with_parent(&mut command);
         if let Some(user) = user {

@@ -133,8 +133,8 @@ fn a_real_host_sweeps_a_link_until_the_server_is_gone() {
     let (rate, overhead) =
         (line["bits_per_second"].as_f64().unwrap_or(0.0), line["overhead"].as_u64().unwrap_or(0));
     assert!((3.0e6..4.6e6).contains(&rate), "{document}");
-    let is_doubted = document["up"]["caveats"].as_array().is_some_and(|doubts| !doubts.is_empty());
-    assert!(is_doubted || (30..=50).contains(&overhead), "{document}");
+    let is_unreliable = document["up"]["caveats"].as_array().is_some_and(|caveats| !caveats.is_empty());
+    assert!(is_unreliable || (30..=50).contains(&overhead), "{document}");
 
     let far = format!("timeout 7 {TIDEGATE} serve --open --quiet");
     let run = shell(&link, &far, &["overhead", "server", "--up", "--json"]);

@@ -309,7 +309,7 @@ fn others_keep_their_rules_and_their_devices() {
 /// one.)
 #[test]
 fn what_cannot_be_restored_is_reported_first() {
-    let Some(computer) = Computer::new("doubt") else { return };
+    let Some(computer) = Computer::new("caveat") else { return };
     let made = computer.place.go(|| {
         let Op::Qdisc(mut modem) = op(MODEM) else { panic!("a qdisc") };
         modem.stab.as_mut().expect("it has a size table").cell_align = 0;

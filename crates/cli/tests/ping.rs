@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +27,11 @@ const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 98, 1, 1));
 const NOBODY_UID: u32 = 65_534;
 
 fn command(words: &[&str]) -> Command {
-    let mut command = Command::new(TIDEGATE);
+    command_of(Path::new(TIDEGATE), words)
+}
+
+fn command_of(program: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(program);
     command.arg("ping").args(words).stdin(Stdio::null());
     die_with_parent(&mut command);
     command
@@ -36,11 +41,7 @@ fn say(words: &[&str]) -> Output {
     command(words).output().expect("it is started")
 }
 
-fn in_place(place: &NamespaceThread, words: &[&str], user: Option<u32>) -> Output {
-    let mut command = command(words);
-    if let Some(user) = user {
-        command.uid(user).gid(user);
-    }
+fn in_place(place: &NamespaceThread, mut command: Command) -> Output {
     place.go(move || command.output()).expect("the place is there").expect("it is started")
 }
 
@@ -334,7 +335,7 @@ fn hops_are_found_and_pinged() {
     let Some(way) = way() else { return };
     let words = ["--hops", &FAR.to_string(), "-c", "5", "-i", ".05", "--json"].map(str::to_owned);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let reply = document(&in_place(&way.here, &words, None));
+    let reply = document(&in_place(&way.here, command(&words)));
     let rows: Vec<(&Value, &Value, &Value)> = reply["targets"]
         .as_array()
         .expect("a list")
@@ -348,7 +349,7 @@ fn hops_are_found_and_pinged() {
         .go(|| namespace_thread::set("net/ipv4/icmp_echo_ignore_all", "1"))
         .expect("it is there")
         .expect("it can be set");
-    let reply = document(&in_place(&way.here, &words, None));
+    let reply = document(&in_place(&way.here, command(&words)));
     let hop = &reply["targets"][0];
     assert_eq!((&hop["id"], &hop["hop_limit"], &hop["address"]), (&"hop 1".into(), &1.into(), &far));
     assert_eq!((&hop["interval_ns"], &hop["error_replies"]), (&1_000_000_000.into(), &1.into()));
@@ -366,16 +367,23 @@ fn a_user_without_permission_to_ping_gets_the_remedy() {
             .expect("it can be set");
     };
     range("1 0");
-    let output = in_place(&way.here, &words, Some(NOBODY_UID));
+    let files = Directory::new("ping-nobody");
+    let program = files.copy_of(Path::new(TIDEGATE));
+    let by_nobody = || {
+        let mut command = command_of(&program, &words);
+        command.uid(NOBODY_UID).gid(NOBODY_UID);
+        command
+    };
+    let output = in_place(&way.here, by_nobody());
     let stderr = text(&output.stderr);
     let remedies = ["net.ipv4.ping_group_range", "setcap cap_net_raw+ep", "--udp"];
     assert!(
         output.status.code() == Some(4) && remedies.iter().all(|words| stderr.contains(words)),
         "{stderr}"
     );
-    let raw = in_place(&way.here, &words, None);
+    let raw = in_place(&way.here, command(&words));
     range("0 2147483647");
-    let anybody = in_place(&way.here, &words, Some(NOBODY_UID));
+    let anybody = in_place(&way.here, by_nobody());
     for output in [raw, anybody] {
         assert_eq!(output.status.code(), Some(0), "{} {}", text(&output.stdout), text(&output.stderr));
     }
@@ -384,7 +392,7 @@ fn a_user_without_permission_to_ping_gets_the_remedy() {
 #[test]
 fn a_missing_route_is_reported() {
     let Some(way) = way() else { return };
-    let output = in_place(&way.here, &["192.0.2.77", "-c", "1"], None);
+    let output = in_place(&way.here, command(&["192.0.2.77", "-c", "1"]));
     let stderr = text(&output.stderr);
     assert!(output.status.code() == Some(2) && stderr.contains("no route to 192.0.2.77"), "{stderr}");
 }

@@ -118,7 +118,7 @@ impl Between {
         let end = |namespace, name: &str| TunEnd { namespace, name: name.to_owned(), mtu: MTU };
         let ends = [end(None, &name), end(Some(inside), name_inside)];
         let mut between = Between { ends, addresses: [*here, *there], opened: None };
-        let packet_io = between.open().context("the door between the two cannot be opened")?;
+        let packet_io = between.open().context("the packet path between the two cannot be opened")?;
         between.opened = Some(packet_io);
         Ok(between)
     }

@@ -138,7 +138,7 @@ fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> Result<Vec<Fou
             names.into_iter().map(one).map(|(is_there, attached, name)| (name, is_there, attached)).collect()
         })
     });
-    found.map_err(gone)?.context("the door is broken")
+    found.map_err(gone)?.context("the packet path is broken")
 }
 
 /// The way on each device, and what makes an ifb that is new.

@@ -79,7 +79,7 @@ impl Counter {
         self.options.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn door(&self) -> &'static str {
+    fn packet_io(&self) -> &'static str {
         *self.packet_io.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -90,7 +90,7 @@ impl Counter {
     /// Why packets cannot come by the backend that is requested; `None`: they do already, or it is all the
     /// same.
     fn other_backend(&self, wanted: &str) -> Option<String> {
-        let open = self.door();
+        let open = self.packet_io();
         let same = wanted == open || wanted == PacketIoBackend::Auto.name();
         (!same).then(|| {
             format!("the daemon takes packets by {open} and cannot change to {wanted} while it runs")
@@ -105,10 +105,10 @@ impl Counter {
                 running.engine.counts(),
                 running.engine.held_packets(),
                 running.engine.now(),
-                running.door(),
+                running.packet_io_stats(),
             )
         })?;
-        let (state, counts, capacity, now, door) = snapshot;
+        let (state, counts, held, now, io) = snapshot;
         let (wanted, options) = (self.wanted(), self.options());
         let spots = wanted
             .spots
@@ -118,18 +118,18 @@ impl Counter {
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
             "backend": "user",
-            "door": self.door(),
+            "packet_io": self.packet_io(),
             "policy": options.files,
             "places": spots.collect::<Vec<_>>(),
             "running_ns": now.0 - crate::machine::START.0,
             "epoch_ns": epoch(now),
-            "holds": capacity,
-            "trouble": state.error,
+            "held_packets": held,
+            "error": state.error,
             "openings": state.openings,
             "starts": self.starts,
             "realtime": options.realtime,
             "counts": counted(&counts),
-            "before_the_door": {"overruns": door.overruns, "malformed": door.malformed, "unchanged": door.unchanged},
+            "packet_io_counts": {"overruns": io.overruns, "malformed": io.malformed, "unchanged": io.unchanged},
         }))
     }
 
@@ -141,7 +141,7 @@ impl Counter {
             "since_ns": crate::machine::START.0,
             "epoch_ns": epoch(now),
             "backend": "user",
-            "door": self.door(),
+            "packet_io": self.packet_io(),
             "counts": counted(&counts),
             "devices": devices.iter().map(Seen::to_json).collect::<Vec<_>>(),
         }))
@@ -169,9 +169,10 @@ impl Counter {
                 "stdout": String::from_utf8_lossy(&reply.stdout),
                 "stderr": String::from_utf8_lossy(&reply.stderr),
             }),
-            Err(error) => {
-                refusal(&format!("the door is broken: {error}"), "it is opened again when its device is back")
-            }
+            Err(error) => refusal(
+                &format!("the packet path is broken: {error}"),
+                "it is opened again when its device is back",
+            ),
         })
     }
 
@@ -245,7 +246,7 @@ impl Counter {
             dev: request["dev"].as_str().map(str::to_owned).or(before.dev.clone()),
             ..before
         };
-        if let Some(why) = request["door"].as_str().and_then(|door| self.other_backend(door)) {
+        if let Some(why) = request["packet_io"].as_str().and_then(|backend| self.other_backend(backend)) {
             return refusal(&why, &self.afresh(request));
         }
         if request["realtime"] == true && !before.realtime {
@@ -306,7 +307,7 @@ impl Counter {
         let options = self.options();
         let commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner).clone();
         json!({
-            "files": options.files, "args": options.args, "dev": options.dev, "commands": commands, "door": options.packet_io.name(),
+            "files": options.files, "args": options.args, "dev": options.dev, "commands": commands, "packet_io": options.packet_io.name(),
             "realtime": options.realtime,
         })
     }
@@ -360,18 +361,8 @@ fn direction(direction: tidegate_dataplane::packet_io::TrafficDirection) -> &'st
 }
 
 fn counted(counts: &EngineStats) -> Value {
-    let EngineStats {
-        received: taken,
-        passed,
-        fast_path: express,
-        dropped: lost,
-        no_room,
-        full,
-        nowhere,
-        latest,
-        late,
-    } = counts;
-    json!({"taken": taken, "passed": passed, "express": express, "lost": lost, "no_room": no_room, "full": full, "nowhere": nowhere, "late": late, "latest_ns": latest})
+    let EngineStats { received, passed, fast_path, dropped, no_room, full, nowhere, latest, late } = counts;
+    json!({"received": received, "passed": passed, "fast_path": fast_path, "dropped": dropped, "no_room": no_room, "full": full, "nowhere": nowhere, "late": late, "latest_ns": latest})
 }
 
 /// A device as it is now.
@@ -425,7 +416,7 @@ impl Seen {
             json!({
                 "class": class(*of),
                 "marked": seen.marked,
-                "lost": seen.lost,
+                "dropped": seen.dropped,
                 "oldest_ns": self.oldest.get(of),
                 "sojourn_ns": sojourn,
                 "sojourn_sum_ns": seen.sojourn.total(),
@@ -451,10 +442,10 @@ pub fn device_snapshot(name: &str, rate: Option<Rate>, qdiscs: &[QdiscDump], cla
 }
 
 fn packet_json(packet: &Captured) -> Value {
-    let fate = match packet.outcome {
+    let outcome = match packet.outcome {
         PacketOutcome::Left { marked: false } => "left",
         PacketOutcome::Left { marked: true } => "marked",
-        PacketOutcome::Dropped => "lost",
+        PacketOutcome::Dropped => "dropped",
     };
     let front: String = packet.front.iter().map(|byte| format!("{byte:02x}")).collect();
     json!({
@@ -462,7 +453,7 @@ fn packet_json(packet: &Captured) -> Value {
         "left_ns": packet.left.0,
         "class": if packet.class == Handle::ROOT { "root".to_owned() } else { packet.class.to_string() },
         "qdisc": packet.qdisc.to_string(),
-        "fate": fate,
+        "outcome": outcome,
         "len": packet.len,
         "front": front,
     })

@@ -109,7 +109,7 @@ fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
         Ok(packet_io)
     };
     daemon::run(&mut engine, clock, &mut open, &tasks, &mut opened)
-        .with_context(|| format!("no door at {}", names(&wanted.spots)))?;
+        .with_context(|| format!("packets cannot be taken at {}", names(&wanted.spots)))?;
     let _ = service::notify("STOPPING=1");
     Ok(())
 }

@@ -78,7 +78,7 @@ pub fn reload(dev: &str, options: &DaemonOptions, say: MessageHandler<'_>) -> Re
         captured(options, say)?.carried.into_iter().map(|carried| carried.words).collect();
     let request = json!({
         "ask": "reload", "files": options.files, "args": options.args, "dev": options.dev, "commands": commands,
-        "door": options.packet_io.name(), "realtime": options.realtime,
+        "packet_io": options.packet_io.name(), "realtime": options.realtime,
     });
     Client::open(dev)?.request(&request)
 }

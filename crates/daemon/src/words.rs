@@ -4,13 +4,13 @@ use serde_json::Value;
 use tidegate_text::shell_word as quoted;
 
 /// `tidegate apply --backend user …` for these files, with the options in `document`: a state of `tidegate
-/// apply`, or its request to a daemon (`args`, `dev`, `door`, `realtime`, `force`).
+/// apply`, or its request to a daemon (`args`, `dev`, `packet_io`, `realtime`, `force`).
 ///
 /// ```
 /// use serde_json::json;
 ///
-/// let command = tidegate_daemon::apply_command(&["home.toml".into()], &json!({"dev": "eth0", "door":
-/// "auto"})); assert_eq!(command, "tidegate apply --backend user --dev eth0 home.toml");
+/// let command = tidegate_daemon::apply_command(&["home.toml".into()], &json!({"dev": "eth0",
+/// "packet_io": "auto"})); assert_eq!(command, "tidegate apply --backend user --dev eth0 home.toml");
 /// ```
 pub fn apply_command(files: &[String], document: &Value) -> String {
     let mut words: Vec<String> = ["tidegate", "apply", "--backend", "user"].map(String::from).to_vec();
@@ -18,8 +18,8 @@ pub fn apply_command(files: &[String], document: &Value) -> String {
         words.extend(value.as_str().into_iter().flat_map(|value| [name.to_owned(), value.to_owned()]));
     };
     option("--dev", &document["dev"]);
-    if document["door"] != "auto" {
-        option("--packet-io", &document["door"]);
+    if document["packet_io"] != "auto" {
+        option("--packet-io", &document["packet_io"]);
     }
     for (member, switch) in [("realtime", "--realtime"), ("force", "--force")] {
         words.extend((document[member] == true).then(|| switch.to_owned()));
@@ -43,12 +43,12 @@ mod tests {
     fn a_command_has_all_its_words() {
         let files = ["/etc/tidegate/eth0".to_owned()];
         let document =
-            json!({"args": ["a b"], "dev": "wan0", "door": "nfqueue", "realtime": true, "force": false});
+            json!({"args": ["a b"], "dev": "wan0", "packet_io": "nfqueue", "realtime": true, "force": false});
         assert_eq!(
             apply_command(&files, &document),
             "tidegate apply --backend user --dev wan0 --packet-io nfqueue --realtime /etc/tidegate/eth0 -- 'a b'"
         );
-        let plain = json!({"args": [], "dev": null, "door": "auto"});
+        let plain = json!({"args": [], "dev": null, "packet_io": "auto"});
         assert_eq!(apply_command(&files, &plain), "tidegate apply --backend user /etc/tidegate/eth0");
     }
 }

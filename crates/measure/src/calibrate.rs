@@ -74,7 +74,7 @@ pub struct Calibration {
     /// What else was found that a policy should know of.
     pub notes: Vec<String>,
     /// Why not to believe it, as text for people.
-    pub doubts: Vec<String>,
+    pub caveats: Vec<String>,
 }
 
 impl Calibration {
@@ -101,8 +101,8 @@ pub struct Calibrated {
     /// Both at once at the rates to write: how much the delay rose, ns, up and down (the 95th percentile
     /// above the least).
     pub together: Option<(f64, f64)>,
-    /// What is doubtful about both together.
-    pub doubts: Vec<String>,
+    /// Caveats about both together.
+    pub caveats: Vec<String>,
     /// Why it is not the whole.
     pub cut: Option<String>,
 }
@@ -159,7 +159,7 @@ pub struct CalibrationDocument {
     /// What is left below what was found, 0 to 1.
     pub margin: f64,
     /// What this machine itself did to the measurement.
-    pub doubts: Vec<String>,
+    pub caveats: Vec<String>,
 }
 
 /// Calibrates these directions with this margin; `report` is called after each step.
@@ -183,9 +183,9 @@ pub fn calibrate<P: Path>(
     }
     if let (Some(up), Some(down), None) = (&found.up, &found.down, &found.cut) {
         let rates = [up, down].map(|one| one.bits_per_second * (1.0 - margin));
-        let (rises, doubt) = together(path, rates, [&up.capacity, &down.capacity])?;
+        let (rises, caveat) = together(path, rates, [&up.capacity, &down.capacity])?;
         found.together = Some(rises);
-        found.doubts.extend(doubt);
+        found.caveats.extend(caveat);
     }
     Ok(found)
 }
@@ -241,7 +241,7 @@ fn search<P: Path>(
     calibration.bits_per_second = low;
     calibration.between = (low, if high.is_finite() { high } else { low * 1.015 });
     calibration.notes = if calibration.steps.is_empty() { Vec::new() } else { notes(&calibration.capacity) };
-    calibration.doubts = doubts(&calibration);
+    calibration.caveats = caveats(&calibration);
     Ok(calibration)
 }
 
@@ -356,7 +356,7 @@ fn slope(delays: &[(f64, f64)]) -> f64 {
     (height(last) - height(first)) / (middle(last) - middle(first)).max(1.0)
 }
 
-/// How much the delay rose up and down, and what is doubtful about that.
+/// How much the delay rose up and down, and a caveat about that.
 type Rises = ((f64, f64), Option<String>);
 
 /// Both directions at once: the delay that remains, and a caveat if it is more than each direction alone had.
@@ -378,7 +378,7 @@ fn together<P: Path>(path: &mut P, rates: [f64; 2], capacities: [&Capacity; 2]) 
     let rises = (rise(&outcome.up), rise(&outcome.down));
     let most = |at: usize| (RISEN_NS * 5.0).max(4.0 * ip_bits(FULL) * 1e9 / capacities[at].bits_per_second);
     let shares = rises.0 > most(0) || rises.1 > most(1);
-    let doubt = shares.then(|| {
+    let caveat = shares.then(|| {
         format!(
             "with both directions at these rates at once the delay rises by {:.0} ms up and {:.0} ms down: \
             they share something (Wi-Fi, a modem's processor), or the rate varies",
@@ -386,7 +386,7 @@ fn together<P: Path>(path: &mut P, rates: [f64; 2], capacities: [&Capacity; 2]) 
             rises.1 / 1e6
         )
     });
-    Ok((rises, doubt))
+    Ok((rises, caveat))
 }
 
 fn notes(capacity: &Capacity) -> Vec<String> {
@@ -422,23 +422,23 @@ fn policed(capacity: &Capacity) -> Option<String> {
     (most > 0.03).then(|| format!("too few packets pass to know the losses of the calm line, {blurred}"))
 }
 
-fn doubts(found: &Calibration) -> Vec<String> {
+fn caveats(found: &Calibration) -> Vec<String> {
     if found.steps.is_empty() {
         return Vec::new();
     }
     let capacity = &found.capacity;
-    let mut doubts = Vec::new();
+    let mut caveats = Vec::new();
     let carried = || found.steps.iter().filter_map(|step| step.carried);
     let (least, most) = (carried().fold(f64::INFINITY, f64::min), carried().fold(0.0, f64::max));
     if !capacity.is_settled {
-        doubts.push("floods got through at other rates each time: what the path carries varies".into());
+        caveats.push("floods got through at other rates each time: what the path carries varies".into());
     } else if most > least * VARIES {
         let (least, most) = (least / 1e6, most / 1e6);
-        doubts.push(format!(
+        caveats.push(format!(
             "it carried {least:.2} Mbit/s at one time and {most:.2} at another: the rate varies"
         ));
     }
-    doubts.extend(policed(capacity));
+    caveats.extend(policed(capacity));
     let sustained =
         found.steps.iter().filter(|step| step.sustained).map(|step| step.bits_per_second).fold(0.0, f64::max);
     let failed = found
@@ -448,28 +448,28 @@ fn doubts(found: &Calibration) -> Vec<String> {
         .map(|step| step.bits_per_second)
         .fold(f64::INFINITY, f64::min);
     if failed < sustained {
-        doubts.push("a rate failed though a higher one passed: the capacity of the path varies".into());
+        caveats.push("a rate failed though a higher one passed: the capacity of the path varies".into());
     }
     let calm = crate::share(capacity.calm.1, capacity.calm.0);
     let last =
         found.steps.iter().find(|step| step.sustained && step.bits_per_second == found.bits_per_second);
     if let Some(step) = last.filter(|step| step.loss > calm + 0.01) {
         let lost = step.loss * 100.0;
-        doubts.push(format!(
+        caveats.push(format!(
             "{lost:.0} % were lost at the rate that passed: the buffer is short, or there is cross traffic"
         ));
     }
     if found.bits_per_second < capacity.bits_per_second * 0.97 {
         let (sustained, flood) = (found.bits_per_second / 1e6, capacity.bits_per_second / 1e6);
-        doubts.push(format!(
+        caveats.push(format!(
             "a flood gets {flood:.2} Mbit/s through, but only {sustained:.2} passed: there is cross traffic, or \
             the capacity varies"
         ));
     }
     if !failed.is_finite() {
-        doubts.push("no rate was too high: something else than the path was the limit".into());
+        caveats.push("no rate was too high: something else than the path was the limit".into());
     }
-    doubts
+    caveats
 }
 
 #[cfg(test)]

@@ -56,16 +56,16 @@ impl DirectionLoss {
     }
 
     /// When its figures must not be believed, and why.
-    pub fn doubts(&self) -> Vec<String> {
+    pub fn caveats(&self) -> Vec<String> {
         let LossStats { sent, lost, .. } = self.losses;
-        let mut doubts = Vec::new();
+        let mut caveats = Vec::new();
         if sent == 0 {
-            doubts.push(format!("{}: nothing was sent", self.name));
+            caveats.push(format!("{}: nothing was sent", self.name));
         } else if lost == sent {
-            doubts.push(format!("{}: nothing arrived; a firewall, or the wrong server", self.name));
+            caveats.push(format!("{}: nothing arrived; a firewall, or the wrong server", self.name));
         } else if lost == 0 {
             // With 95 % confidence a share of up to three in so many shows nothing ("rule of three").
-            doubts.push(format!(
+            caveats.push(format!(
                 "{}: of {sent} packets none was lost, which a loss of up to {:.2} % may look like; -c sends more",
                 self.name,
                 self.losses.interval().1 * 100.0
@@ -73,14 +73,14 @@ impl DirectionLoss {
         } else if self.order.is_some()
             && gathered_by_chance(sent, lost, self.losses.runs.len() as u64) < BY_CHANCE
         {
-            doubts.push(format!(
+            caveats.push(format!(
                 "{}: losses come in bursts (if each came for itself, {lost} would gather in so few in under \
                 {} of 100 measurements), so the interval, which takes each for itself, is too narrow",
                 self.name,
                 BY_CHANCE * 100.0
             ));
         }
-        doubts
+        caveats
     }
 }
 
@@ -90,14 +90,14 @@ mod tests {
     use alloc::vec;
 
     #[test]
-    fn each_way_has_its_doubt() {
+    fn each_way_has_its_caveat() {
         let of = |sent, lost, runs| DirectionLoss {
             name: "up".into(),
             losses: LossStats { sent, lost, runs, ..LossStats::default() },
             order: Some(Order::default()),
             ..DirectionLoss::default()
         };
-        let text_of = |way: DirectionLoss| way.doubts().join("|");
+        let text_of = |way: DirectionLoss| way.caveats().join("|");
         assert!(text_of(of(0, 0, vec![])).contains("nothing was sent"));
         assert!(text_of(of(5, 5, vec![5])).contains("nothing arrived"));
         assert!(text_of(of(100, 0, vec![])).contains("up to 3.70 %"));

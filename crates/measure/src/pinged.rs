@@ -134,31 +134,31 @@ impl PingTarget {
     }
 
     /// When its figures must not be believed, and why.
-    pub fn doubts(&self) -> Vec<String> {
-        let mut doubts = Vec::new();
+    pub fn caveats(&self) -> Vec<String> {
+        let mut caveats = Vec::new();
         let lost = self.requests.iter().filter(|request| request.took_ns.is_none()).count();
         let answered = self.requests.len() - lost;
         if self.errors_for_answers > 0 && lost > 0 {
-            doubts.push(String::from(
+            caveats.push(String::from(
                 "its answers are ICMP errors, of which hosts send only so many (Linux: about one a second \
                 for each receiver): what is missing may never have been sent, so this loss is no loss of \
                 the path",
             ));
         }
         if answered == 0 && !self.requests.is_empty() {
-            doubts.push(String::from(
+            caveats.push(String::from(
                 "no replies: the host may be down or unreachable, or a firewall drops such requests",
             ));
         } else if answered < HUNDRED {
-            doubts.push(format!("of {answered} replies the 99th percentile is the slowest"));
+            caveats.push(format!("of {answered} replies the 99th percentile is the slowest"));
         }
         if self.passed_over > 0 {
             let count = self.passed_over;
-            doubts.push(format!(
+            caveats.push(format!(
                 "this computer was too late for {count} requests, which were sent after the others instead"
             ));
         }
-        doubts
+        caveats
     }
 }
 
@@ -190,19 +190,19 @@ mod tests {
     }
 
     #[test]
-    fn nothing_answered_has_no_figures_and_a_doubt() {
+    fn nothing_answered_has_no_figures_and_a_caveat() {
         let silent = target(&[None, None]);
         let figures = silent.figures();
         assert_eq!((figures.loss, figures.rtt, figures.min, figures.jitter), (1.0, None, None, None));
-        assert!(silent.doubts()[0].starts_with("no replies"), "{:?}", silent.doubts());
-        assert_eq!(target(&[]).doubts().len(), 1, "of no answers there is no percentile");
+        assert!(silent.caveats()[0].starts_with("no replies"), "{:?}", silent.caveats());
+        assert_eq!(target(&[]).caveats().len(), 1, "of no answers there is no percentile");
     }
 
     #[test]
-    fn errors_for_answers_are_doubted_where_some_are_missing() {
+    fn errors_for_answers_have_a_caveat_where_some_are_missing() {
         let all = PingTarget { errors_for_answers: 2, ..target(&vec![Some(5); 100]) };
-        assert_eq!(all.doubts(), Vec::<String>::new());
+        assert_eq!(all.caveats(), Vec::<String>::new());
         let some = PingTarget { errors_for_answers: 1, passed_over: 3, ..target(&[Some(5), None]) };
-        assert_eq!(some.doubts().len(), 3, "{:?}", some.doubts());
+        assert_eq!(some.caveats().len(), 3, "{:?}", some.caveats());
     }
 }

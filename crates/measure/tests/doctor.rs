@@ -253,9 +253,9 @@ fn who_limits() {
     let mut idle = healthy();
     carries(&mut idle, 1000);
     idle.unknown = vec!["something was not looked at".into()];
-    let (findings, doubts) = evaluate(&idle);
-    assert_eq!((findings, doubts.len()), (Vec::new(), 2));
-    assert!(doubts[0].starts_with("eth0 carried 8.0 kbit/s of 10.0 Mbit/s"), "{doubts:?}");
+    let (findings, caveats) = evaluate(&idle);
+    assert_eq!((findings, caveats.len()), (Vec::new(), 2));
+    assert!(caveats[0].starts_with("eth0 carried 8.0 kbit/s of 10.0 Mbit/s"), "{caveats:?}");
 }
 
 #[test]

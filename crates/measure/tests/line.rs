@@ -163,7 +163,7 @@ fn calibrations_of_plain_lines() {
         assert!(near(one.bits_per_second, wanted, 0.006), "{one:?}");
         assert!(one.between.0 <= wanted * 1.002 && one.between.1 >= wanted * 0.998, "{one:?}");
         assert!(near(one.as_tc_counts(), one.bits_per_second * (FULL + 14.0) / FULL, 1e-9), "{one:?}");
-        assert!(one.doubts.is_empty() && one.notes.is_empty() && one.packet == 1428, "{one:?}");
+        assert!(one.caveats.is_empty() && one.notes.is_empty() && one.packet == 1428, "{one:?}");
         assert!(
             one.steps.iter().any(|step| step.sustained) && one.steps.iter().any(|step| !step.sustained),
             "{one:?}"
@@ -177,7 +177,7 @@ fn calibrations_of_plain_lines() {
         );
     }
     let (up, down) = found.together.expect("both ways were tried at once");
-    assert!(up < 5e6 && down < 2e6 && found.doubts.is_empty() && found.cut.is_none(), "{up} {down}");
+    assert!(up < 5e6 && down < 2e6 && found.caveats.is_empty() && found.cut.is_none(), "{up} {down}");
     assert!(reported >= 4);
 }
 

@@ -35,8 +35,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             );
         }
     }
-    for doubt in session.doubts() {
-        println!("{doubt}");
+    for caveat in session.caveats() {
+        println!("{caveat}");
     }
     Ok(())
 }

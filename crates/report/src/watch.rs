@@ -92,8 +92,8 @@ fn headline(course: &DeviceInterval) -> String {
         "kernel" => "  kernel",
         _ => "  user space",
     };
-    if let Some(door) = &course.door {
-        let _ = write!(line, " ({door})");
+    if let Some(packet_io) = &course.packet_io {
+        let _ = write!(line, " ({packet_io})");
     }
     let _ = write!(line, "  over {} s", significant(course.over_ns as f64 / 1e9, USUAL));
     if let Some(late) = course.late_ns {

@@ -34,8 +34,8 @@ impl KeptPath {
     }
 
     /// What this machine did to the measurement.
-    pub fn doubts(&self) -> Vec<String> {
-        self.far.doubts()
+    pub fn caveats(&self) -> Vec<String> {
+        self.far.caveats()
     }
 }
 

@@ -25,7 +25,7 @@
 
 mod batch;
 mod call;
-mod doubt;
+mod caveat;
 mod ethtool;
 mod explain;
 mod host;

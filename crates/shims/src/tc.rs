@@ -1,6 +1,6 @@
 //! tc, answered.
 
-use super::doubt::{doubt, of_speed};
+use super::caveat::{caveat, of_speed};
 use super::explain::explain;
 use crate::batch;
 use crate::call::Reply;
@@ -50,11 +50,11 @@ fn carry_out(shim: &mut ToolShim<'_>, parsed: TcCommandLine, words: &[String]) -
                         shim.machine.kernel_log.push(warning);
                     }
                     let machine = &*shim.machine;
-                    let doubts = doubt(&op, &machine.gateway, &machine.classes_made)
+                    let caveats = caveat(&op, &machine.gateway, &machine.classes_made)
                         .into_iter()
                         .chain(of_speed(&op, words, &machine.gateway));
-                    for doubt in doubts.filter(|_| machine.grows) {
-                        reply.stderr.extend(format!("tidegate: warning: {doubt}\n").into_bytes());
+                    for caveat in caveats.filter(|_| machine.grows) {
+                        reply.stderr.extend(format!("tidegate: warning: {caveat}\n").into_bytes());
                     }
                     reply
                 }

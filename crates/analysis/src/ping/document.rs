@@ -123,7 +123,7 @@ fn written(target: &PingTarget) -> OneTarget {
         errors_for_answers: target.errors_for_answers,
         passed_over: target.passed_over,
         faults: target.faults.iter().map(fault).collect(),
-        caveats: target.doubts(),
+        caveats: target.caveats(),
         summary: summary(target),
         answers: target.requests.iter().map(|request| (request.sent_ns, request.took_ns)).collect(),
         here_ns: is_here.then(|| target.requests.iter().map(|request| request.here_ns).collect()),

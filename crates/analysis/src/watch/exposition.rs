@@ -105,12 +105,12 @@ pub fn exposition<'s>(
             of_device(&mut families, device, netns);
         }
         let first = snapshot.devices.first().map_or("", |device| device.name.as_str());
-        for (fate, value) in &snapshot.counts {
-            if let Some(what) = fate.strip_suffix("_ns") {
+        for (outcome, value) in &snapshot.counts {
+            if let Some(what) = outcome.strip_suffix("_ns") {
                 of_time(&mut families, what, [("netns", netns), ("device", first)], *value);
                 continue;
             }
-            if fate == "late" {
+            if outcome == "late" {
                 let help = "Times that packets left later than the engine makes up for.";
                 families.counter(
                     "tidegate_engine_late_total",
@@ -120,10 +120,10 @@ pub fn exposition<'s>(
                 );
                 continue;
             }
-            let labels = [("netns", netns), ("device", first), ("fate", fate.as_str())];
+            let labels = [("netns", netns), ("device", first), ("outcome", outcome.as_str())];
             families.counter(
                 "tidegate_engine_packets_total",
-                "What became of packets at the door.",
+                "Packets by what became of them in the engine.",
                 &labels,
                 *value,
             );
@@ -267,7 +267,7 @@ fn of_waits(families: &mut Families, device: &str, seen: &Seen, netns: &str) {
         &labels,
         seen.marked,
     );
-    families.counter("tidegate_lost_total", "Packets dropped.", &labels, seen.lost);
+    families.counter("tidegate_dropped_total", "Packets dropped.", &labels, seen.dropped);
     let oldest = seen.oldest_ns.unwrap_or(0) as f64 / 1e9;
     families.gauge(
         "tidegate_oldest_packet_seconds",

@@ -16,7 +16,7 @@ pub struct DeviceInterval {
     /// `user` or `kernel`: where the qdiscs run.
     pub backend: String,
     /// How packets come to those in user space.
-    pub door: Option<String>,
+    pub packet_io: Option<String>,
     /// When the later snapshot was taken, in ns since 1970.
     pub at_ns: u64,
     /// The time between the two, in ns.
@@ -85,7 +85,7 @@ pub fn device_intervals(before: &Snapshot, now: &Snapshot) -> Vec<DeviceInterval
     both.map(|(tree, device)| DeviceInterval {
         device: device.name.clone(),
         backend: now.backend.clone(),
-        door: now.door.clone(),
+        packet_io: now.packet_io.clone(),
         at_ns: now.at_ns.saturating_add(now.epoch_ns),
         over_ns,
         link_bps: device.link_bps,

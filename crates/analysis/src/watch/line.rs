@@ -14,7 +14,7 @@ pub fn line(course: &DeviceInterval) -> Value {
         "over_ns": course.over_ns,
         "device": course.device,
         "backend": course.backend,
-        "packet_io": course.door,
+        "packet_io": course.packet_io,
         "link_bps": course.link_bps,
         "shaped_bps": course.shaped_bps,
         "late_ns": course.late_ns,

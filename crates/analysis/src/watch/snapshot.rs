@@ -18,7 +18,7 @@ pub struct Snapshot {
     /// `user` or `kernel`: where the qdiscs run.
     pub backend: String,
     /// How packets come to those in user space.
-    pub door: Option<String>,
+    pub packet_io: Option<String>,
     /// What the engine counted since it began, by name.
     pub counts: Vec<(String, u64)>,
     /// The devices of the snapshot.
@@ -134,7 +134,7 @@ pub struct Seen {
     pub marked: u64,
     /// Packets dropped.
     #[serde(default)]
-    pub lost: u64,
+    pub dropped: u64,
     /// How long packets waited: pairs of the longest time that counts for a bucket, in ns, and how many there
     /// were.
     #[serde(default, rename = "sojourn_ns")]
@@ -169,7 +169,7 @@ impl Snapshot {
             at_ns: read.at_ns,
             epoch_ns: read.epoch_ns,
             backend: read.backend,
-            door: read.door,
+            packet_io: read.packet_io,
             counts: read
                 .counts
                 .into_iter()
@@ -188,7 +188,7 @@ struct Document {
     epoch_ns: u64,
     backend: String,
     #[serde(default)]
-    door: Option<String>,
+    packet_io: Option<String>,
     #[serde(default)]
     counts: Map<String, Value>,
     devices: Vec<ReadDevice>,

@@ -62,7 +62,7 @@ fn prometheus_reads_it() {
         1000\n",
         "tidegate_sojourn_seconds_count{netns=\"net-1\",device=\"eth0\",classid=\"1:20\"} 1000\n",
         "tidegate_shaper_rate_bits_per_second{netns=\"net-1\",device=\"eth0\",dir=\"egress\"} 1000000\n",
-        "tidegate_engine_packets_total{netns=\"net-1\",device=\"eth0\",fate=\"taken\"} 1100\n",
+        "tidegate_engine_packets_total{netns=\"net-1\",device=\"eth0\",outcome=\"received\"} 1100\n",
     ] {
         assert!(text.contains(wanted), "{wanted} is not in\n{text}");
     }
@@ -230,7 +230,7 @@ fn prometheus_reads_tins_and_odd_names() {
         "backlog_bytes": 50, "avg_delay_us": 2500});
     let cake = json!({"kind": "cake", "handle": "8001:", "packets": 10, "bytes": 1000, "tins": [tin, {}], "ecn_mark": 3,
         "options": {"bandwidth": 125}});
-    let seen = |class: &str| json!({"class": class, "lost": 6, "sojourn_ns": [[8_191, 2], [16_383, 1]]});
+    let seen = |class: &str| json!({"class": class, "dropped": 6, "sojourn_ns": [[8_191, 2], [16_383, 1]]});
     let device = json!({"name": "ifb4\"eth\\0", "qdiscs": [cake], "seen": [seen("none"), seen("root")]});
     let text = exposition([&read(&document(1, &device))], &[], "", "0.1.0");
     let has = |wanted: &str| assert!(text.lines().any(|line| line == wanted), "{wanted} is not in\n{text}");
@@ -242,7 +242,7 @@ fn prometheus_reads_tins_and_odd_names() {
     has(&format!("tidegate_cake_tin_backlog{{{labels},handle=\"8001:\",tin=\"0\"}} 50"));
     has(&format!("tidegate_cake_tin_delay_seconds{{{labels},handle=\"8001:\",tin=\"0\"}} 0.0025"));
     has(&format!("tidegate_qdisc_marks_total{{{labels},handle=\"8001:\",parent=\"root\",kind=\"cake\"}} 3"));
-    has(&format!("tidegate_lost_total{{{labels},classid=\"root\"}} 6"));
+    has(&format!("tidegate_dropped_total{{{labels},classid=\"root\"}} 6"));
     has(&format!("tidegate_sojourn_seconds_bucket{{{labels},classid=\"root\",le=\"0.000008192\"}} 2"));
     has(&format!("tidegate_sojourn_seconds_bucket{{{labels},classid=\"root\",le=\"0.000016384\"}} 3"));
     // By the buckets' ends: 2 × 8,191 ns and 16,383 ns.

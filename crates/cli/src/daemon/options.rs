@@ -46,7 +46,7 @@ pub struct Options {
     #[arg(long, value_name = "PID", conflicts_with = "dev")]
     pub pid: Option<u32>,
     /// Packet I/O backend
-    #[arg(long = "packet-io", alias = "door", value_name = "BACKEND", value_enum, default_value_t)]
+    #[arg(long = "packet-io", value_name = "BACKEND", value_enum, default_value_t)]
     pub packet_io: PacketIoKind,
     /// With `--packet-io tun`: the network namespace of the other side, by a process (PID) or a file
     #[arg(long, value_name = "PID|FILE")]

@@ -50,7 +50,7 @@ pub struct Apply {
     #[arg(long, value_enum, default_value_t)]
     pub backend: Backend,
     /// Packet I/O backend of user space (`tun` is for `tidegate daemon`)
-    #[arg(long = "packet-io", alias = "door", value_name = "BACKEND", value_enum, default_value_t)]
+    #[arg(long = "packet-io", value_name = "BACKEND", value_enum, default_value_t)]
     pub packet_io: PacketIoKind,
     /// Use real-time scheduling (SCHED_FIFO) in user space: packets leave on time while other programs work
     #[arg(long)]

@@ -103,6 +103,6 @@ fn measure(options: &Options) -> anyhow::Result<CalibrationDocument> {
         host: options.host.clone(),
         found,
         margin: options.margin,
-        doubts: far.doubts(),
+        caveats: far.caveats(),
     })
 }

@@ -109,7 +109,7 @@ fn measure(options: &Options, host: &str) -> anyhow::Result<OverheadDocument> {
     let mut swept = if far.is_ipv6() { swept.over_ipv6() } else { swept };
     // It may have broken off before the sweep began.
     swept.cut = swept.cut.or_else(|| far.cut());
-    Ok(OverheadDocument { began_ns, swept, doubts: far.doubts(), ..document(host) })
+    Ok(OverheadDocument { began_ns, swept, caveats: far.caveats(), ..document(host) })
 }
 
 fn document(host: &str) -> OverheadDocument {

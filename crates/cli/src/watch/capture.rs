@@ -154,7 +154,7 @@ struct Packet {
     waited: u64,
     class: String,
     qdisc: String,
-    fate: String,
+    outcome: String,
     length: u32,
     front: Vec<u8>,
 }
@@ -169,7 +169,7 @@ impl Packet {
             waited: left.saturating_sub(came),
             class: text("class"),
             qdisc: text("qdisc"),
-            fate: text("fate"),
+            outcome: text("outcome"),
             length: document["len"].as_u64().and_then(|length| u32::try_from(length).ok()).unwrap_or(0),
             front: bytes_of_hex(document["front"].as_str().unwrap_or_default()),
         })
@@ -192,8 +192,8 @@ impl Packet {
     }
 
     fn outcome(&self) -> &'static str {
-        match self.fate.as_str() {
-            "lost" => "dropped",
+        match self.outcome.as_str() {
+            "dropped" => "dropped",
             "marked" => "sent with a new CE mark",
             _ => "sent",
         }
@@ -201,12 +201,8 @@ impl Packet {
 
     fn comment(&self) -> String {
         let Packet { class, qdisc, length, .. } = self;
-        let fate = match self.fate.as_str() {
-            "lost" => "lost",
-            "marked" => "sent with a new CE mark",
-            _ => "sent",
-        };
-        format!("{class} {qdisc} {length} B waited {}, {fate}", wait(self.waited))
+        let outcome = self.outcome();
+        format!("{class} {qdisc} {length} B waited {}, {outcome}", wait(self.waited))
     }
 
     fn write(&self, writer: &mut Writer) {
@@ -221,7 +217,7 @@ impl Packet {
             dropped_before: None,
             id: None,
             queue: parse_classid(&self.class).map(|class| class.0),
-            verdict: Some(if self.fate == "lost" { TcVerdict::Dropped } else { TcVerdict::Passed }),
+            verdict: Some(if self.outcome == "dropped" { TcVerdict::Dropped } else { TcVerdict::Passed }),
             comment: &self.comment(),
         });
     }
@@ -239,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_packet_is_described_in_words() {
-        let document = json!({"came_ns": 1_000_000, "left_ns": 3_500_000, "class": "1:10", "qdisc": "10:", "fate": "marked", "len": 1514,
+        let document = json!({"came_ns": 1_000_000, "left_ns": 3_500_000, "class": "1:10", "qdisc": "10:", "outcome": "marked", "len": 1514,
             "front": "0200zz"});
         let packet = Packet::read(&document, 1_700_000_000_000_000_000).expect("a packet");
         assert_eq!(packet.words(), "22:13:20.003500 1:10 10: 1514 B waited 2.50 ms, sent with a new CE mark");

@@ -2,29 +2,50 @@
 
 use crate::common;
 
+use common::computer::Computer;
 use common::{Place, TIDEGATE, skip};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-/// What a command shows on a terminal of so many columns; `None`: this system has no `script` to make one.
-fn shown(place: &Place, columns: u32, environment: &[(&str, &str)], line: &str) -> Option<String> {
-    let line = format!("stty cols {columns} rows 40; exec '{TIDEGATE}' {line}");
-    let output = Command::new("script")
-        .args(["-qec", &line, "/dev/null"])
-        .current_dir(&place.0)
-        .env("TIDEGATE_RUN", place.0.join("run"))
-        .env("TERM", "xterm")
-        .env("SHELL", "/bin/sh")
-        .env_remove("COLUMNS")
-        .env_remove("NO_COLOR")
-        .envs(environment.iter().copied())
-        .stdin(std::process::Stdio::null())
-        .output();
-    match output {
-        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n")),
-        Err(error) => {
-            println!("SKIPPED: `script`: {error}");
-            None
+/// A terminal on a computer of its own: what devices the one has that runs the tests must not matter.
+struct Terminal {
+    computer: Option<Computer>,
+    place: Place,
+}
+
+impl Terminal {
+    /// `None`, with the reason printed, where there is no sandbox, no `script`, or it can open no terminal.
+    fn new(name: &str) -> Option<Terminal> {
+        if skip() {
+            return None;
         }
+        let probe = Command::new("script").args(["-qec", "true", "/dev/null"]).stdin(Stdio::null()).output();
+        let reason = match probe {
+            Ok(output) if output.status.success() => {
+                return Some(Terminal { computer: Computer::new(name), place: filled(name) });
+            }
+            Ok(output) => String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).trim().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        eprintln!("SKIPPED: `script` opens no terminal: {reason}");
+        None
+    }
+
+    /// What a command shows on a terminal of so many columns.
+    fn shown(&self, columns: u32, environment: &[(&str, &str)], line: &str) -> String {
+        let line = format!("stty cols {columns} rows 40; exec '{TIDEGATE}' {line}");
+        let mut command = Command::new("script");
+        command
+            .args(["-qec", &line, "/dev/null"])
+            .current_dir(&self.place.0)
+            .env("TIDEGATE_RUN", self.place.0.join("run"))
+            .env("TERM", "xterm")
+            .env("SHELL", "/bin/sh")
+            .env_remove("COLUMNS")
+            .env_remove("NO_COLOR")
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null());
+        let output = Computer::output(self.computer.as_ref(), command).expect("it ran before");
+        String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n")
     }
 }
 
@@ -78,10 +99,9 @@ fn filled(name: &str) -> Place {
 
 #[test]
 fn tables_fold_from_60_columns() {
-    if skip() {
+    let Some(terminal) = Terminal::new("folds") else {
         return;
-    }
-    let place = filled("folds");
+    };
     let rows = [
         "try home.toml --duration 2s --load up,down -o none",
         "sim s.toml --repeats 2 -o r.json",
@@ -105,7 +125,7 @@ fn tables_fold_from_60_columns() {
     let mut wrong = String::new();
     for columns in [60, 72] {
         for line in rows {
-            let Some(text) = shown(&place, columns, &[], line) else { return };
+            let text = terminal.shown(columns, &[], line);
             assert!(text.len() > 20, "{line}: {text}");
             for wide in too_wide(&text, columns as usize) {
                 wrong += &format!("{columns} {line}\n    {wide}\n");
@@ -117,13 +137,12 @@ fn tables_fold_from_60_columns() {
 
 #[test]
 fn progress_fits_terminals_of_any_width() {
-    if skip() {
+    let Some(terminal) = Terminal::new("folds-progress") else {
         return;
-    }
-    let place = filled("folds-progress");
+    };
     let line = "sim s.toml --repeats 3 -o none.json";
     for columns in [1, 10, 20, 39, 60, 300, 65_535] {
-        let Some(text) = shown(&place, columns, &[], line) else { return };
+        let text = terminal.shown(columns, &[], line);
         let drawn: Vec<&str> = text.split(['\r', '\n']).filter(|line| line.contains("simulating")).collect();
         for one in &drawn {
             let wide = plain(one).trim_end().chars().count();
@@ -134,10 +153,9 @@ fn progress_fits_terminals_of_any_width() {
 
 #[test]
 fn a_terminal_that_only_prints_gets_no_control_sequences() {
-    if skip() {
+    let Some(terminal) = Terminal::new("folds-dumb") else {
         return;
-    }
-    let place = filled("folds-dumb");
+    };
     for line in [
         "sim s.toml --repeats 2",
         "check bad.batch",
@@ -147,13 +165,13 @@ fn a_terminal_that_only_prints_gets_no_control_sequences() {
         "check --no-such",
         "try --help",
     ] {
-        let Some(text) = shown(&place, 80, &[("TERM", "dumb")], line) else { return };
+        let text = terminal.shown(80, &[("TERM", "dumb")], line);
         assert!(!text.contains('\u{1b}'), "{line}: {text:?}");
-        let Some(text) = shown(&place, 80, &[("NO_COLOR", "1")], &format!("{line} --quiet")) else { return };
+        let text = terminal.shown(80, &[("NO_COLOR", "1")], &format!("{line} --quiet"));
         assert!(!text.contains("\u{1b}[1;3"), "{line}: {text:?}");
-        let Some(text) = shown(&place, 80, &[], &format!("{line} --quiet --color never")) else { return };
+        let text = terminal.shown(80, &[], &format!("{line} --quiet --color never"));
         assert!(!text.contains('\u{1b}'), "{line}: {text:?}");
     }
-    let Some(colored) = shown(&place, 80, &[], "check bad.batch") else { return };
+    let colored = terminal.shown(80, &[], "check bad.batch");
     assert!(colored.contains("\u{1b}[1;3"), "{colored:?}");
 }

@@ -558,7 +558,7 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
 }
 
 /// What the kernel accepts silently though it cannot do what was meant: carried out, with a caveat.
-const DOUBTS: &[(&str, &str)] = &[
+const CAVEATS: &[(&str, &str)] = &[
     ("qdisc add dev eth0 root handle 1: htb default 10", ""),
     ("class add dev eth0 parent 1: classid 1:1 htb rate 2mbit", ""),
     (
@@ -626,15 +626,15 @@ fn what_cannot_work_is_carried_out_with_a_caveat() {
     if skip() {
         return;
     }
-    let place = Place::new("doubts");
-    let script =
-        place.script("x.sh", DOUBTS.iter().map(|(command, _)| format!("tc {command}\n")).collect::<String>());
+    let place = Place::new("caveats");
+    let script = place
+        .script("x.sh", CAVEATS.iter().map(|(command, _)| format!("tc {command}\n")).collect::<String>());
     let output = run(&script, &["--dev", "eth0"]);
     let stderr = text(&output.stderr);
     let warned: Vec<&str> =
         stderr.lines().filter_map(|line| line.strip_prefix("tidegate: warning: ")).collect();
     let wanted: Vec<&str> =
-        DOUBTS.iter().map(|(_, doubt)| *doubt).filter(|doubt| !doubt.is_empty()).collect();
+        CAVEATS.iter().map(|(_, caveat)| *caveat).filter(|caveat| !caveat.is_empty()).collect();
     assert_eq!(warned, wanted, "{stderr}");
     assert_eq!(output.status.code(), Some(0));
 }

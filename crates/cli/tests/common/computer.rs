@@ -51,6 +51,14 @@ impl Computer {
         self.place.go(move || command.output()).expect("the thread is there").expect("tidegate runs")
     }
 
+    /// Runs a command there; on the computer that runs the tests where no other can be made.
+    pub(crate) fn output(computer: Option<&Computer>, mut command: Command) -> std::io::Result<Output> {
+        match computer {
+            Some(computer) => computer.place.go(move || command.output()).expect("the thread is there"),
+            None => command.output(),
+        }
+    }
+
     pub(crate) fn policy(&self, name: &str, text: &str) -> String {
         self.files.script(name, text).to_string_lossy().into_owned()
     }

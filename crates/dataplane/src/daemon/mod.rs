@@ -139,7 +139,7 @@ impl DaemonContext<'_> {
     }
 
     /// What the backend has done since it was opened.
-    pub fn door(&self) -> crate::packet_io::PacketIoStats {
+    pub fn packet_io_stats(&self) -> crate::packet_io::PacketIoStats {
         self.packet_io.counts()
     }
 
@@ -263,7 +263,7 @@ fn leave(engine: &mut Engine, packet_io: &mut dyn PacketIo, clock: MonotonicCloc
 /// of links came or so long has passed.
 fn serve(
     engine: &mut Engine,
-    door: &mut dyn PacketIo,
+    packet_io: &mut dyn PacketIo,
     clock: MonotonicClock,
     commands: &CommandReceiver,
     bulletin: &mut LinkMonitor,
@@ -273,14 +273,14 @@ fn serve(
     let mut waiter = Waiter::new()?;
     waiter.add(&*bulletin, NEWS)?;
     waiter.add(&commands.heard, COMMAND)?;
-    for handle in door.handles() {
+    for handle in packet_io.handles() {
         waiter.add(handle, PACKET_IO)?;
     }
     let give_up = patience.map(|patience| Instant::now() + patience);
     loop {
-        let busy = engine.turn(door, clock.now())?;
+        let busy = engine.turn(packet_io, clock.now())?;
         for transaction in commands.to_do.try_iter().take(COMMANDS_PER_TURN) {
-            transaction(&mut DaemonContext { engine, packet_io: door, clock: &clock, state });
+            transaction(&mut DaemonContext { engine, packet_io, clock: &clock, state });
         }
         if state.ended || state.moves.is_some() {
             return Ok(());
@@ -301,7 +301,7 @@ fn serve(
         }
         if reported {
             let events = bulletin.read()?;
-            let heard = on_link_events(engine, door, clock, &events);
+            let heard = on_link_events(engine, packet_io, clock, &events);
             // A backend that is closed already is not closed by what happened before.
             if patience.is_none() {
                 heard?;

@@ -97,7 +97,7 @@ pub struct ClassSeen {
     /// Packets that left with a new CE mark.
     pub marked: u64,
     /// Packets dropped.
-    pub lost: u64,
+    pub dropped: u64,
 }
 
 /// A packet for the captures of a class.
@@ -168,7 +168,7 @@ impl Watch {
                 seen.sojourn.note(Nanos(met.left.0.saturating_sub(met.came.0)));
                 seen.marked += u64::from(marked);
             }
-            PacketOutcome::Dropped => seen.lost += 1,
+            PacketOutcome::Dropped => seen.dropped += 1,
         }
         if self.listeners.is_empty() {
             return;

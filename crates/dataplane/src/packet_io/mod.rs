@@ -4,7 +4,7 @@
 //! each of them, in any order. It decides nothing: what leaves when is the engine's decision.
 //!
 //! A packet has a *ticket* from [`PacketIo::receive`] until [`PacketIo::pass`] or [`PacketIo::drop_packet`]:
-//! taken = passed + full + lost + held, always.
+//! received = passed + full + dropped + held, always.
 
 mod buffer_pool;
 mod bytes;

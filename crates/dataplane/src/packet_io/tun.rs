@@ -191,8 +191,8 @@ impl PacketIo for TunIo {
     fn cannot(&self) -> &'static [&'static str] {
         &[
             "Only IP comes through a TUN device, without link headers.",
-            "Marks, priorities and connections of the kernel end at the door.",
-            "What the kernel lost before the door is counted by the TUN devices, not here.",
+            "Marks, priorities and connections of the kernel end at the TUN device.",
+            "What the kernel dropped before it is counted by the TUN devices, not here.",
             "When its owner dies, the two sides are apart.",
         ]
     }

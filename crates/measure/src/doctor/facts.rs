@@ -228,7 +228,7 @@ pub struct Diagnosis {
     /// What was found, the worst first.
     pub findings: Vec<DoctorFinding>,
     /// When this must not be believed.
-    pub doubts: Vec<String>,
+    pub caveats: Vec<String>,
     /// The facts it follows from.
     pub facts: Facts,
 }

@@ -26,5 +26,5 @@ pub fn evaluate(facts: &Facts) -> (Vec<DoctorFinding>, Vec<String>) {
     findings.extend(devices::of_all(facts));
     findings.extend(traffic::of_all(facts));
     findings.sort_by_key(|finding: &DoctorFinding| core::cmp::Reverse(finding.severity));
-    (findings, traffic::doubts(facts))
+    (findings, traffic::caveats(facts))
 }

@@ -38,7 +38,7 @@ pub(super) fn of_all(facts: &Facts) -> Vec<DoctorFinding> {
 }
 
 /// When this must not be believed.
-pub(super) fn doubts(facts: &Facts) -> Vec<String> {
+pub(super) fn caveats(facts: &Facts) -> Vec<String> {
     let mut all = Vec::new();
     for device in &facts.devices {
         let Some((rate, shaper)) = device.rate_bps().zip(device.shaper.as_ref()) else { continue };

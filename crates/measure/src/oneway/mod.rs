@@ -94,7 +94,7 @@ pub struct OneWayResult {
     /// The relation of both clocks.
     pub clocks: Clocks,
     /// Why not to believe it, as text for people.
-    pub doubts: Vec<String>,
+    pub caveats: Vec<String>,
 }
 
 /// Reads the delays of an outcome.
@@ -110,7 +110,7 @@ pub fn read(outcome: &ExchangeResult) -> OneWayResult {
     steps::remove(&shown, &mut up, &mut down);
     let steps: Vec<ClockStep> = shown.iter().map(ClockStep::from).collect();
     let skew = hull::skew(&up, &down);
-    let mut reading = OneWayResult { doubts: doubts(outcome, &skew, &steps), ..OneWayResult::default() };
+    let mut reading = OneWayResult { caveats: caveats(outcome, &skew, &steps), ..OneWayResult::default() };
     let least = [(&mut up, 1.0), (&mut down, -1.0)].map(|(points, sign)| {
         points.iter_mut().for_each(|point| point.raw -= sign * skew.slope * point.at);
         let least = points.iter().map(|point| point.raw).fold(f64::INFINITY, f64::min);
@@ -192,11 +192,11 @@ fn side(trace: &StreamTrace, points: &[Point]) -> DirectionStats {
     }
 }
 
-fn doubts(outcome: &ExchangeResult, skew: &hull::Skew, steps: &[ClockStep]) -> Vec<String> {
-    let mut doubts: Vec<String> =
+fn caveats(outcome: &ExchangeResult, skew: &hull::Skew, steps: &[ClockStep]) -> Vec<String> {
+    let mut caveats: Vec<String> =
         outcome.cut.iter().map(|why| format!("only part of it was done: {why}")).collect();
     if (skew.between.1 - skew.between.0) * skew.length > UNSURE_NS {
-        doubts.push(format!(
+        caveats.push(format!(
             "a queue that grew or shrank all the time looks like a clock that goes otherwise: skews from \
             {:.0} to {:.0} ppm explain the delays",
             skew.between.0 * 1e6,
@@ -204,17 +204,17 @@ fn doubts(outcome: &ExchangeResult, skew: &hull::Skew, steps: &[ClockStep]) -> V
         ));
     }
     if skew.is_bounded {
-        doubts.push(format!(
+        caveats.push(format!(
             "delays drift by more than clocks do ({MOST_SKEW_PPM:.0} ppm): the queue never was empty"
         ));
     }
     if !steps.is_empty() {
-        doubts.push(format!("a clock was set {} times during the test", steps.len()));
+        caveats.push(format!("a clock was set {} times during the test", steps.len()));
     }
     if losses::is_reordered(&outcome.up) || losses::is_reordered(&outcome.down) {
-        doubts.push("the receiver's clock went back during the test".into());
+        caveats.push("the receiver's clock went back during the test".into());
     }
-    doubts
+    caveats
 }
 
 #[cfg(test)]
@@ -281,7 +281,7 @@ mod tests {
             let round_trip = reading.clocks.round_trip_ns.unwrap_or(0);
             assert!(round_trip.abs_diff(40_000_000) < 10_000, "{round_trip}");
             assert_eq!(reading.up.least_ns, Some(round_trip.div_ceil(2)));
-            assert!(reading.doubts.is_empty(), "{:?}", reading.doubts);
+            assert!(reading.caveats.is_empty(), "{:?}", reading.caveats);
         }
     }
 
@@ -296,7 +296,7 @@ mod tests {
             "{step:?}"
         );
         assert!(worst(&reading.up) < 200_000 && worst(&reading.down) < 200_000, "{}", worst(&reading.up));
-        assert_eq!(reading.doubts.len(), 2, "{:?}", reading.doubts);
+        assert_eq!(reading.caveats.len(), 2, "{:?}", reading.caveats);
     }
 
     /// Two seconds of nothing, then a queue upwards that goes just when one comes downwards.

@@ -39,7 +39,7 @@ pub struct OverheadDocument {
     /// What was swept.
     pub swept: Swept,
     /// What this machine itself did to the measurement.
-    pub doubts: Vec<String>,
+    pub caveats: Vec<String>,
 }
 
 #[cfg(test)]

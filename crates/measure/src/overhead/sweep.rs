@@ -50,7 +50,7 @@ pub struct Sweep {
     /// The line that explains it.
     pub line: Option<LineEstimate>,
     /// Why not to believe it, as text for people.
-    pub doubts: Vec<String>,
+    pub caveats: Vec<String>,
     /// What the reference took each time, ns.
     references: Vec<f64>,
     /// Packets sent and lost while the line was not full.
@@ -281,41 +281,41 @@ impl Sweep {
         let of = |what: fn(&Service) -> bool| {
             self.services.iter().filter(|one| what(one)).count() * 2 > self.services.len()
         };
-        let mut doubts: Vec<String> =
+        let mut caveats: Vec<String> =
             cut.iter().map(|why| format!("only part of it was done: {why}")).collect();
         if self.sizes.is_empty() && cut.is_some() {
             // Other sizes would show the same.
-            self.doubts = doubts;
+            self.caveats = caveats;
             return;
         }
         if self.sizes.len() < ENOUGH {
-            doubts.push(format!("only {} sizes could be measured", self.sizes.len()));
+            caveats.push(format!("only {} sizes could be measured", self.sizes.len()));
         }
         if of(|one| one.is_policed) {
-            doubts.push(
+            caveats.push(
                 "something drops by rate without a queue (a policer): it is its sizes that were \
             measured, not the line's"
                     .into(),
             );
         } else if of(|one| one.is_uneven) {
-            doubts.push(
+            caveats.push(
                 "packets came too unevenly to measure the line's own pace (cross traffic, or a busy \
                 computer at either end): the rate may be higher than found"
                     .into(),
             );
         } else if of(|one| !one.is_regular) && self.calm.1 > 0 {
             let share = crate::share(self.calm.1, self.calm.0) * 100.0;
-            doubts.push(format!(
+            caveats.push(format!(
                 "{share:.1} % are lost even when the line is not full, and only packets \
             that arrive are counted: the rate is higher by about as much"
             ));
         }
         if self.sent * 10 < self.requested * 9 {
-            doubts.push("the sender did not keep its schedule".into());
+            caveats.push("the sender did not keep its schedule".into());
         }
-        doubts.extend(self.unsteady());
-        doubts.extend(self.unexplained());
-        self.doubts = doubts;
+        caveats.extend(self.unsteady());
+        caveats.extend(self.unexplained());
+        self.caveats = caveats;
     }
 
     /// Does the reference take other times than before?
@@ -331,23 +331,23 @@ impl Sweep {
         let Some(line) = self.line else {
             return Vec::from(["too little was measured for a result".into()]);
         };
-        let mut doubts = Vec::new();
+        let mut caveats = Vec::new();
         if line.error > 0.005 {
-            doubts.push(format!(
+            caveats.push(format!(
                 "no kind of line that is known explains the sweep: {:.1} % are left",
                 line.error * 100.0
             ));
         }
         if let Some((coding, overhead)) = line.rival {
-            doubts.push(format!(
+            caveats.push(format!(
                 "{} with an overhead of {overhead} bytes explains it nearly as well",
                 coding.name()
             ));
         }
         let widest = line.between.1 - line.between.0;
         if widest > 4 {
-            doubts.push(format!("overheads from {} to {} bytes explain it", line.between.0, line.between.1));
+            caveats.push(format!("overheads from {} to {} bytes explain it", line.between.0, line.between.1));
         }
-        doubts
+        caveats
     }
 }

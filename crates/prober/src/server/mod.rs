@@ -73,31 +73,31 @@ impl ServerSession {
 
     /// What this machine itself did to the measurement, in words: packets that left late or found no space in
     /// our socket, clocks that were set.
-    pub fn doubts(&self) -> Vec<String> {
-        let mut doubts = Vec::new();
+    pub fn caveats(&self) -> Vec<String> {
+        let mut caveats = Vec::new();
         for (who, late) in ["this machine", "the server"].into_iter().zip(self.late) {
             if late > LATE_NS {
                 let ms = late as f64 / 1e6;
-                doubts.push(format!(
+                caveats.push(format!(
                     "{who} was busy with other things: one packet in a hundred left {ms:.1} ms late"
                 ));
             }
         }
         if self.lost_here > 0 {
-            doubts.push(format!(
+            caveats.push(format!(
                 "{} packets came faster than this machine took them and were lost in its own socket: losses \
                 downwards are too high",
                 self.lost_here
             ));
         }
         if self.clock.steps() > 0 {
-            doubts.push(format!(
+            caveats.push(format!(
                 "this machine's date was set {} times meanwhile; the times of packets that came just then \
                 are less exact",
                 self.clock.steps()
             ));
         }
-        doubts
+        caveats
     }
 }
 

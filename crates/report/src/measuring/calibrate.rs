@@ -37,8 +37,8 @@ pub fn text(document: &CalibrationDocument) -> String {
         one.notes.iter().for_each(|note| {
             let _ = writeln!(out, "note: {note}");
         });
-        one.doubts.iter().for_each(|doubt| {
-            let _ = writeln!(out, "caveat: {doubt}");
+        one.caveats.iter().for_each(|caveat| {
+            let _ = writeln!(out, "caveat: {caveat}");
         });
         out.push('\n');
     }
@@ -50,8 +50,8 @@ pub fn text(document: &CalibrationDocument) -> String {
             format_duration(down as u64)
         );
     }
-    found.doubts.iter().chain(&document.doubts).for_each(|doubt| {
-        let _ = writeln!(out, "caveat: {doubt}");
+    found.caveats.iter().chain(&document.caveats).for_each(|caveat| {
+        let _ = writeln!(out, "caveat: {caveat}");
     });
     let sustained: Vec<&(PathDirection, &Calibration)> =
         ways.iter().filter(|(_, one)| one.bits_per_second > 0.0).collect();

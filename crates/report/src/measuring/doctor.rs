@@ -21,8 +21,8 @@ pub fn text(diagnosis: &Diagnosis) -> String {
     for line in &diagnosis.looked_at {
         let _ = writeln!(out, "Examined: {}", clean(line.clone()));
     }
-    for doubt in &diagnosis.doubts {
-        let _ = writeln!(out, "Note: {}", clean(doubt.clone()));
+    for caveat in &diagnosis.caveats {
+        let _ = writeln!(out, "Note: {}", clean(caveat.clone()));
     }
     out
 }

@@ -30,7 +30,7 @@ pub fn text(of: &LossDocument) -> String {
             );
         }
     }
-    for note in doubts(of) {
+    for note in caveats(of) {
         let _ = writeln!(text, "Note: {note}.");
     }
     let _ = writeln!(text, "Again: {}", of.again);
@@ -57,9 +57,9 @@ fn row(way: &DirectionLoss) -> Vec<String> {
     ]
 }
 
-fn doubts(of: &LossDocument) -> Vec<String> {
+fn caveats(of: &LossDocument) -> Vec<String> {
     let partial = of.partial.iter().map(|why| format!("partial: {why}"));
-    partial.chain(of.ways.iter().flat_map(DirectionLoss::doubts)).chain(of.notes.iter().cloned()).collect()
+    partial.chain(of.ways.iter().flat_map(DirectionLoss::caveats)).chain(of.notes.iter().cloned()).collect()
 }
 
 #[cfg(test)]

@@ -30,13 +30,13 @@ pub fn text(document: &OverheadDocument) -> String {
             words(&mut out, &Words::of(line));
             let _ = write!(out, "\n{}", table(&sweep.sizes, line));
         }
-        for doubt in &sweep.doubts {
-            let _ = writeln!(out, "caveat: {doubt}");
+        for caveat in &sweep.caveats {
+            let _ = writeln!(out, "caveat: {caveat}");
         }
         out.push('\n');
     }
-    for doubt in &document.doubts {
-        let _ = writeln!(out, "caveat: {doubt}");
+    for caveat in &document.caveats {
+        let _ = writeln!(out, "caveat: {caveat}");
     }
     let _ = writeln!(out, "Again: {}", document.again);
     out
@@ -196,7 +196,7 @@ pub fn page(document: &OverheadDocument) -> String {
             @for way in PathDirection::BOTH {
                 @if let Some(sweep) = document.swept.of(way) { (direction(way, sweep)) }
             }
-            (ending(&document.doubts, promise, &document.again, &made))
+            (ending(&document.caveats, promise, &document.again, &made))
         }
     };
     page_document(&title, content)
@@ -207,7 +207,7 @@ fn direction(way: PathDirection, sweep: &Sweep) -> Markup {
         section {
             h2 { (way.name()) }
             p { (prose(&sentence(sweep))) }
-            @for doubt in &sweep.doubts { p { b { "Doubt" } ": " (prose(doubt)) } }
+            @for caveat in &sweep.caveats { p { b { "Caveat" } ": " (prose(caveat)) } }
             @if let Some(line) = &sweep.line { (explanation(sweep, line)) }
         }
     }
@@ -260,7 +260,7 @@ mod tests {
         ] {
             assert!(sentence.contains(expected), "{expected} in\n{sentence}");
         }
-        assert!(!sentence.contains("doubt"), "{sentence}");
+        assert!(!sentence.contains("caveat"), "{sentence}");
     }
 
     #[test]

@@ -85,13 +85,13 @@ fn an_overhead() {
     let wire = |ip: u32| f64::from(ip + 40) * 8e9 / 4e6;
     let sizes = (52..160).map(|ip| Size { ip, ns: wire(ip), error: 0.0 }).collect();
     let mut up = Sweep::of_sizes(sizes);
-    up.doubts.push(evil());
+    up.caveats.push(evil());
     let document = overhead::OverheadDocument {
         version: evil(),
         again: evil(),
         host: evil(),
         swept: Swept { up: Some(up), cut: Some(evil()), ..Swept::default() },
-        doubts: vec![evil()],
+        caveats: vec![evil()],
         ..overhead::OverheadDocument::default()
     };
     stays_text(&overhead_page::page(&document));

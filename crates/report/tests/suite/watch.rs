@@ -41,7 +41,7 @@ fn what_has_no_room_goes_and_names_are_cut() {
 fn missing_figures_are_none() {
     let plain = |at| {
         let mut document = snapshot(at, 100, 1000);
-        for member in ["door", "counts"] {
+        for member in ["packet_io", "counts"] {
             document.as_object_mut().expect("an object").remove(member);
         }
         document["devices"][0].as_object_mut().expect("an object").remove("seen");

@@ -46,9 +46,9 @@ pub fn diagnose(options: &DoctorOptions<'_>) -> Result<(Diagnosis, bool)> {
         return invalid("--duration is from 100ms to 1h");
     }
     let (facts, is_stopped) = gather(options)?;
-    let (findings, mut doubts) = evaluate(&facts);
+    let (findings, mut caveats) = evaluate(&facts);
     if is_stopped {
-        doubts.push(format!(
+        caveats.push(format!(
             "stopped after {}: counters are of that time only",
             tidegate_measure::numbers::format_duration(facts.seconds_ns)
         ));
@@ -58,7 +58,7 @@ pub fn diagnose(options: &DoctorOptions<'_>) -> Result<(Diagnosis, bool)> {
         again: options.again.clone(),
         looked_at: looked_at(&facts),
         findings,
-        doubts,
+        caveats,
         facts,
     };
     Ok((diagnosis, is_stopped))

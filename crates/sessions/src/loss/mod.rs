@@ -31,7 +31,7 @@ pub fn measure(
     far.stop_on(stop);
     let outcome = far.carry_out(&Exchange { up: stream.clone(), down: stream.clone() })?;
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let lost = LossDocument { version, again, notes: far.doubts(), ..LossDocument::default() };
+    let lost = LossDocument { version, again, notes: far.caveats(), ..LossDocument::default() };
     Ok(document(lost, &outcome, &target.host))
 }
 

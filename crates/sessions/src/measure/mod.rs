@@ -182,8 +182,8 @@ fn notes(
         )
     }));
     // A cut is reported above.
-    notes.extend(ways.reading.doubts.iter().filter(|doubt| !doubt.starts_with("only part")).cloned());
-    notes.extend(far.doubts());
+    notes.extend(ways.reading.caveats.iter().filter(|caveat| !caveat.starts_with("only part")).cloned());
+    notes.extend(far.caveats());
     if done.iter().any(|one| one.plan.icmp && one.load.icmp.is_none()) {
         notes.push(
             "no echo requests beside: this user may not send any (sysctl net.ipv4.ping_group_range)"

@@ -57,7 +57,7 @@ fn measuring(quick: &Quick, asked: &NextContext<'_>) -> Vec<NextStep> {
     let host = shell(asked.host);
     let mut all = vec![NextStep {
         what: format!(
-            "To measure {missing}: the first line on a computer of yours in the Internet (for ten minutes \
+            "To measure {missing}: the first line on a computer of yours on the Internet (for ten minutes \
                 anyone \
             may measure against it), the second here"
         ),

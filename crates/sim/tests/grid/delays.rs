@@ -143,7 +143,7 @@ impl Case {
             format!("{} / {}", losses[0], losses[1]),
             format!("{} / {}", found[0], found[1]),
         ];
-        Row { cells, verdict: Verdict::of(is_right, !reading.doubts.is_empty()), doubts: reading.doubts }
+        Row { cells, verdict: Verdict::of(is_right, !reading.caveats.is_empty()), caveats: reading.caveats }
     }
 
     /// What is lost: known where it is a pattern, otherwise what did not arrive, counted apart from the
@@ -178,7 +178,7 @@ impl Case {
 }
 
 #[test]
-fn delays_and_losses_are_found_or_doubted() {
+fn delays_and_losses_are_found_or_unreliable() {
     let rows = work(&cases(), Case::row);
     let head = [
         "link",
@@ -196,7 +196,7 @@ fn delays_and_losses_are_found_or_doubted() {
     }
     let wrong: Vec<&String> =
         rows.iter().filter(|row| row.verdict == Verdict::Wrong).map(|row| &row.cells[0]).collect();
-    assert!(wrong.is_empty(), "wrong without a doubt: {wrong:?}");
+    assert!(wrong.is_empty(), "wrong without a caveat: {wrong:?}");
     println!(
         "validation: The articles' experiments | V-S6 | one-way loss of known patterns and of chance, each \
         direction, {} links | exact | exact | within | simulated links, clocks apart and askew",

@@ -215,7 +215,7 @@ impl Case {
             words += &format!(", {cap} packets/s");
         }
         let cells = [self.name(), words, up.line.as_ref().map_or("nothing".into(), shown)].to_vec();
-        Row { cells, verdict: Verdict::of(is_right, !up.doubts.is_empty()), doubts: up.doubts }
+        Row { cells, verdict: Verdict::of(is_right, !up.caveats.is_empty()), caveats: up.caveats }
     }
 }
 
@@ -235,7 +235,7 @@ fn shown(line: &LineEstimate) -> String {
 }
 
 #[test]
-fn overheads_are_found_or_doubted() {
+fn overheads_are_found_or_unreliable() {
     let rows = work(&cases(), Case::row);
     let table = markdown(&["link", "truth", "measured"], &rows);
     if std::env::var_os("TIDEGATE_SHOW").is_some() {
@@ -243,12 +243,12 @@ fn overheads_are_found_or_doubted() {
     }
     let wrong: Vec<&String> =
         rows.iter().filter(|row| row.verdict == Verdict::Wrong).map(|row| &row.cells[0]).collect();
-    assert!(wrong.is_empty(), "wrong without a doubt: {wrong:?}");
+    assert!(wrong.is_empty(), "wrong without a caveat: {wrong:?}");
     let right = rows.iter().filter(|row| row.verdict == Verdict::Right).count();
     println!(
         "validation: The articles' experiments | V-S5a-links | the same swept through simulated links: PTM, \
-        limits, units, shapers, others' traffic, loss and jitter, {} links | 1 byte, 0.5 %, 1 % or doubted \
-        | {right} right, {} doubted, 0 wrong | within | simulated links",
+        limits, units, shapers, others' traffic, loss and jitter, {} links | 1 byte, 0.5 %, 1 % or with a caveat \
+        | {right} right, {} with a caveat, 0 wrong | within | simulated links",
         rows.len(),
         rows.len() - right
     );

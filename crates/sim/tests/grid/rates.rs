@@ -198,24 +198,24 @@ impl Case {
     fn row(&self) -> Row {
         let Ok(found) = calibrate(&mut path(self.spec()), &PathDirection::BOTH, 0.05, &mut |_, _| {});
         let mut cells = vec![self.name()];
-        let (mut is_right, mut is_told, mut doubts) = (true, true, found.doubts);
+        let (mut is_right, mut is_told, mut caveats) = (true, true, found.caveats);
         for (way, found) in [(PathDirection::Up, found.up), (PathDirection::Down, found.down)] {
-            let Calibration { bits_per_second, doubts: more, .. } = found.expect("something arrives");
+            let Calibration { bits_per_second, caveats: more, .. } = found.expect("something arrives");
             let off = bits_per_second / self.truth(way) - 1.0;
             is_right &= off.abs() <= 0.01;
-            // A direction that is wrong must be doubted itself.
+            // A direction that is wrong must have a caveat itself.
             is_told &= off.abs() <= 0.01 || !more.is_empty();
-            doubts.extend(more.into_iter().map(|doubt| format!("{}: {doubt}", way.name())));
+            caveats.extend(more.into_iter().map(|caveat| format!("{}: {caveat}", way.name())));
             cells.push(format!("{:.3}", self.truth(way) / 1e6));
             cells.push(format!("{:.3} ({:+.1} %)", bits_per_second / 1e6, off * 100.0));
         }
-        let verdict = if is_told { Verdict::of(is_right, !doubts.is_empty()) } else { Verdict::Wrong };
-        Row { cells, verdict, doubts }
+        let verdict = if is_told { Verdict::of(is_right, !caveats.is_empty()) } else { Verdict::Wrong };
+        Row { cells, verdict, caveats }
     }
 }
 
 #[test]
-fn rates_are_found_or_doubted() {
+fn rates_are_found_or_unreliable() {
     let rows = work(&cases(), Case::row);
     let table = markdown(&["link", "up", "measured", "down", "measured"], &rows);
     if std::env::var_os("TIDEGATE_SHOW").is_some() {
@@ -223,6 +223,6 @@ fn rates_are_found_or_doubted() {
     }
     let wrong: Vec<&String> =
         rows.iter().filter(|row| row.verdict == Verdict::Wrong).map(|row| &row.cells[0]).collect();
-    assert!(wrong.is_empty(), "wrong without a doubt: {wrong:?}");
+    assert!(wrong.is_empty(), "wrong without a caveat: {wrong:?}");
     check("rates", &table);
 }

@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The outcome of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Within the bounds, and nothing was doubted.
+    /// Within the bounds, and nothing had a caveat.
     Right,
     /// It reported a caveat; whether the figures are right all the same.
-    Doubted(bool),
+    Unreliable(bool),
     /// Neither.
     Wrong,
 }
 
 impl Verdict {
     /// The verdict of a case within its bounds or not, with caveats or without.
-    pub(crate) fn of(is_within: bool, has_doubts: bool) -> Verdict {
-        match (is_within, has_doubts) {
-            (within, true) => Verdict::Doubted(within),
+    pub(crate) fn of(is_within: bool, has_caveats: bool) -> Verdict {
+        match (is_within, has_caveats) {
+            (within, true) => Verdict::Unreliable(within),
             (true, false) => Verdict::Right,
             (false, false) => Verdict::Wrong,
         }
@@ -27,8 +27,8 @@ impl Verdict {
     fn words(self) -> &'static str {
         match self {
             Verdict::Right => "correct",
-            Verdict::Doubted(true) => "unreliable (correct)",
-            Verdict::Doubted(false) => "unreliable",
+            Verdict::Unreliable(true) => "unreliable (correct)",
+            Verdict::Unreliable(false) => "unreliable",
             Verdict::Wrong => "WRONG",
         }
     }
@@ -40,7 +40,7 @@ pub(crate) struct Row {
     pub(crate) cells: Vec<String>,
     pub(crate) verdict: Verdict,
     /// Its caveats.
-    pub(crate) doubts: Vec<String>,
+    pub(crate) caveats: Vec<String>,
 }
 
 /// Works out cases in turn, two at a time, and keeps their order.
@@ -73,15 +73,15 @@ pub(crate) fn markdown(head: &[&str], rows: &[Row]) -> String {
         "{} cases: {} correct, {} reported as unreliable ({} of them correct), {} wrong without a warning.\n\n",
         rows.len(),
         count(|verdict| *verdict == Verdict::Right),
-        count(|verdict| matches!(verdict, Verdict::Doubted(_))),
-        count(|verdict| *verdict == Verdict::Doubted(true)),
+        count(|verdict| matches!(verdict, Verdict::Unreliable(_))),
+        count(|verdict| *verdict == Verdict::Unreliable(true)),
         count(|verdict| *verdict == Verdict::Wrong)
     );
     text += &format!("| {} | verdict |\n|{}\n", head.join(" | "), "---|".repeat(head.len() + 1));
     for row in rows {
-        let doubts =
-            if row.doubts.is_empty() { String::new() } else { format!(": {}", row.doubts.join("; ")) };
-        text += &format!("| {} | {}{doubts} |\n", row.cells.join(" | "), row.verdict.words());
+        let caveats =
+            if row.caveats.is_empty() { String::new() } else { format!(": {}", row.caveats.join("; ")) };
+        text += &format!("| {} | {}{caveats} |\n", row.cells.join(" | "), row.verdict.words());
     }
     text
 }

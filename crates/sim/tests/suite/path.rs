@@ -29,7 +29,7 @@ fn delays_losses_and_clocks_are_those_of_the_line() {
     let round_trip = reading.clocks.round_trip_ns.unwrap_or(0);
     assert!(round_trip.abs_diff(15_125_000) < 2_000, "{round_trip}");
     assert!((reading.clocks.skew_ppm - 31.0).abs() < 0.1, "{:?}", reading.clocks);
-    assert_eq!(reading.doubts, Vec::<String>::new());
+    assert_eq!(reading.caveats, Vec::<String>::new());
     assert!(reading.up.above().max().unwrap_or(u64::MAX) < 2_000, "{:?}", reading.up.above().max());
 }
 

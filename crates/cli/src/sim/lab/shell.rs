@@ -244,7 +244,7 @@ impl Meter {
         if let Some(log) = &mut log {
             writeln!(
                 log,
-                "seconds,up_bits_per_second,up_queue_bytes,up_lost,down_bits_per_second,down_queue_bytes,down_lost"
+                "seconds,up_bits_per_second,up_queue_bytes,up_dropped,down_bits_per_second,down_queue_bytes,down_dropped"
             )?;
         }
         // An interactive program has the terminal for itself.

@@ -375,7 +375,7 @@ impl PacketIo for CaptureIo {
             "Connections are unknown to what is captured: actions connmark, ct and ctinfo have nothing to read.",
             "Filters that other programs added to clsact behind tidegate's, and qdiscs on the device \
             itself, do not see captured packets.",
-            "Local senders do not notice how long their packets wait (TCP small queues end at the door).",
+            "Local senders do not notice how long their packets wait (TCP small queues end at the capture).",
         ]
     }
 }

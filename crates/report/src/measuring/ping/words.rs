@@ -44,7 +44,7 @@ pub(super) fn remarks(pinged: &Pinged) -> Vec<String> {
                 .iter()
                 .map(|fault| format!("{id}: {} sent “{}” {} times", fault.by, fault.what, fault.count)),
         );
-        all.extend(target.doubts().into_iter().map(|doubt| format!("{id}: {doubt}")));
+        all.extend(target.caveats().into_iter().map(|caveat| format!("{id}: {caveat}")));
     }
     all.extend(pinged.notes.iter().cloned());
     all

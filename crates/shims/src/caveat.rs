@@ -13,7 +13,7 @@ type Made = BTreeSet<(String, u16)>;
 
 /// A caveat about an operation that was carried out; `None` where there is none. `made`: the classes of
 /// operations so far, see [`super::Machine`].
-pub(super) fn doubt(op: &Op, gateway: &Gateway, made: &Made) -> Option<String> {
+pub(super) fn caveat(op: &Op, gateway: &Gateway, made: &Made) -> Option<String> {
     match op {
         Op::Qdisc(op) if op.verb != Verb::Delete => qdisc(op, gateway),
         Op::Class(op) if op.verb != Verb::Delete => class(op, gateway, made),
