@@ -151,7 +151,7 @@ impl fmt::Display for Trouble {
         if let Some(place) = &self.place {
             let number = place.line.to_string();
             let columns = place.columns.clone().unwrap_or(0..0);
-            let (shown, from, to) = excerpt(&place.text, columns.start, columns.end);
+            let (shown, from, to) = excerpt(&place.text, (columns.start, columns.end), usize::MAX);
             write!(f, "\n  {number} | {shown}")?;
             if place.columns.is_some() {
                 let blank = " ".repeat(number.len());

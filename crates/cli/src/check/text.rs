@@ -35,7 +35,9 @@ fn one(checked: &Checked, finding: &Finding) -> String {
     let number = place.line.to_string();
     let blank = " ".repeat(number.len());
     let text = source.lines.get(place.line - 1).map_or("", String::as_str);
-    let (shown, from, to) = tidegate_text::excerpt(text, from, to);
+    let columns = crate::output::columns().unwrap_or(usize::MAX);
+    let room = columns.saturating_sub(blank.len() + "   | ".len());
+    let (shown, from, to) = tidegate_text::excerpt(text, (from, to), room);
     let _ = writeln!(out, "  {number} | {shown}");
     if to > from {
         let _ = writeln!(out, "  {blank} | {}{}", " ".repeat(from), "^".repeat(to - from));

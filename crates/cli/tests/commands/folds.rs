@@ -66,7 +66,7 @@ fn plain(text: &str) -> String {
 
 /// A line that is meant to be copied, or that quotes the policy, is as long as it is.
 fn may_be_long(line: &str) -> bool {
-    line.starts_with("Again: ") || line.contains("tidegate ") || line.contains(" | ") || line.contains(" --")
+    line.starts_with("Again: ") || line.contains("tidegate ") || line.contains(" --")
 }
 
 fn too_wide(text: &str, columns: usize) -> Vec<String> {
@@ -92,7 +92,7 @@ fn filled(name: &str) -> Place {
     place.file(
         "bad.batch",
         "qdisc add dev eth0 root handle 1: htb default 99\n\
-        class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n",
+        class add dev eth0 parent 1: classid 1:10 htb rate 1mbit burst 1600 cburst 1600 prio 1 quantum 1514\n",
     );
     place
 }

@@ -236,7 +236,7 @@ fn upload(stage: &Stage<'_>, length: u64, quick: &mut Quick) -> Result<()> {
         return Ok(());
     };
     let idle = quick.phases[0].window;
-    // What echoes carried is the slower way's: if that is the way down, the way up may be faster.
+    // What echoes carried is the slower direction's: if that is the download, the upload may be faster.
     let most = match quick.phases[phase].up_bits {
         Some(bits) => stage.most.min(bits * 16.0),
         None => stage.most,
