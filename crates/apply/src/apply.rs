@@ -8,13 +8,14 @@ use crate::notice::{Notice, NoticeHandler};
 use crate::options::{ApplyOptions, BackendChoice};
 use crate::record;
 use crate::state::{Does, Job, State};
+use crate::status::{Health, PolicyHealth, healths};
 use crate::time::since_1970;
 use crate::wanted::Wanted;
 use crate::{kept, undone, user};
 use serde_json::{Value, json};
 use tidegate_daemon::ssh;
 use tidegate_daemon::{Error, Result, bail, ensure, error};
-use tidegate_daemon::{RuntimeDir, running_policy};
+use tidegate_daemon::{PacketIoBackend, RuntimeDir, running_policy};
 use tidegate_plan::{ChangePlan, essential, plan, text as diff};
 use tidegate_sys::boot;
 use tidegate_sys::service::Alone;
@@ -154,13 +155,27 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     }
     let prior = prior.map(|(_, prior)| prior);
     let (plans, rules) = daemon_plan(wanted, &room, name, report)?;
-    if !is_nothing(&plans, rules.as_deref()) {
+    let differs = !is_nothing(&plans, rules.as_deref());
+    if differs {
         report(Notice::Plan(plan_text(&plans, rules.as_deref())));
     }
     // A revert can restore an earlier policy whatever happens to its files.
     let before = running_policy(&room, name)?;
-    let by_hand = before.is_some() && prior.as_ref().is_none_or(|prior| prior.0["by_hand"] == true);
+    if let (false, Some(prior), Some(before)) = (differs, &prior, &before)
+        && runs_as_asked(options, before)
+        && is_healthy(name)?
+    {
+        report(Notice::Plan(plan_text(&plans, rules.as_deref())));
+        return Ok(unchanged(&room, name, prior, ("user", why), report));
+    }
+    let was_running = before.is_some();
+    let by_hand = was_running && prior.as_ref().is_none_or(|prior| prior.0["by_hand"] == true);
     let previous = before.as_ref().and_then(|before| Some(before_last(prior.as_ref()?, before)));
+    // Where it only brings the same policy back in order, a revert leads to what was before that.
+    let same = prior
+        .as_ref()
+        .filter(|_| !differs)
+        .map(|prior| (prior.0["before"].clone(), prior.0["previous"].clone()));
     let mut state = json!({
         "backend": "user", "why": why, "devices": wanted.devices, "policy": user::absolute(&options.files),
         "applied_at": now(), "boot": boot::id()?, "args": options.args, "dev": options.dev, "commands": wanted.commands,
@@ -173,17 +188,56 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
         Ok(status) => status,
         Err(error) => return Err(begun.undone(&error)),
     };
+    if let Some(same) = same {
+        (state["before"], state["previous"]) = same;
+    }
     if let Err(error) = begun.end(&mut state) {
         return Err(begun.undone(&error));
     }
     // An earlier daemon may have installed something there itself, and has reported that before.
-    let shapers = if state["before"]["daemon"].is_null() { shapers } else { Vec::new() };
+    let shapers = if was_running { Vec::new() } else { shapers };
     report_installed(report, &shapers, user::packet_io(&room, name));
     report(applied(&state, patience(options), name));
     Ok(json!({
         "applied": true, "changed": true, "backend": "user", "why": why, "devices": wanted.devices,
         "plan": listed(&plans, rules.as_deref()), "confirm": state["confirm"], "daemon": status,
     }))
+}
+
+/// Does the daemon that runs take packets as the options say?
+fn runs_as_asked(options: &ApplyOptions, running: &Value) -> bool {
+    let packet_io = options.packet_io.name();
+    [running["packet_io"].as_str(), Some(PacketIoBackend::Auto.name())].contains(&Some(packet_io))
+        && running["realtime"] == options.realtime
+}
+
+/// Is the policy at work as it was applied?
+fn is_healthy(name: &str) -> Result<bool> {
+    let is_well =
+        |health: &Health| matches!(health.condition, PolicyHealth::Installed | PolicyHealth::Waiting);
+    Ok(healths(Some(name))?.iter().all(is_well))
+}
+
+/// The policy is in place already. What a revert goes back to stays as it was: it would lead from the policy
+/// to itself.
+fn unchanged(
+    room: &RuntimeDir,
+    name: &str,
+    prior: &State,
+    (backend, why): (&str, &str),
+    report: NoticeHandler<'_>,
+) -> Value {
+    undone::forget(room, name);
+    if let Some(left) = prior.left_to_confirm() {
+        warn(
+            report,
+            format!(
+                "it still waits to be confirmed, and is undone in {} s unless confirmed: tidegate confirm {name}",
+                left.as_secs()
+            ),
+        );
+    }
+    json!({"applied": true, "changed": false, "backend": backend, "why": why})
 }
 
 /// A policy that is being applied: from the guardian's start on, before anything is changed, until all of it
@@ -297,19 +351,8 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     report(Notice::Plan(plan_text(&way.plans, way.about_rules().as_deref())));
     safe(options, wanted, report)?;
     report_caveats(options, &way, report)?;
-    if way.is_empty() && prior.is_some() {
-        undone::forget(&room, name);
-        if let Some(left) = prior.as_ref().and_then(State::left_to_confirm) {
-            warn(
-                report,
-                format!(
-                    "it still waits to be confirmed, and is undone in {} s unless confirmed: tidegate confirm \
-                    {name}",
-                    left.as_secs()
-                ),
-            );
-        }
-        return Ok(json!({"applied": true, "changed": false, "backend": "kernel", "why": why}));
+    if let (true, Some(prior)) = (way.is_empty(), &prior) {
+        return Ok(unchanged(&room, name, prior, ("kernel", why), report));
     }
     let plan = listed(&way.plans, way.about_rules().as_deref());
     let mut state = noted(options, wanted, prior.as_ref(), &way.before, why)?;

@@ -653,8 +653,35 @@ fn status_tells_how_a_daemon_is() {
     nothing_is_left(&wire);
 }
 
+/// A policy that is applied again is in place already; one that was changed by hand is brought back. Either way
+/// a revert leads to what was before it, not to itself.
 #[test]
-fn another_door_is_refused_and_not_passed_over() {
+fn the_same_policy_again_is_no_step_to_revert() {
+    let Some(wire) = Wire::lay("again") else { return };
+    let first = wire.file("first.sh", POLICY);
+    let second = wire.file("second.sh", &POLICY.replace("50mbit", "40mbit"));
+    let apply = |policy: &str| done(&wire.tidegate(&["apply", "--backend", "user", policy]));
+    let classes = || done(&wire.tidegate(&["tc", "class", "show", "dev", WIRE]));
+    apply(&first);
+    let installed = classes();
+    apply(&second);
+    assert_ne!(classes(), installed);
+    let again = wire.tidegate(&["apply", "--backend", "user", &second, "--json"]);
+    let document: Value = serde_json::from_str(&done(&again)).expect("JSON");
+    assert_eq!((&document["changed"], &document["applied"]), (&json!(false), &json!(true)), "{document:#}");
+    let changed = classes();
+    done(&wire.tidegate(&["tc", "qdisc", "add", "dev", WIRE, "parent", "1:20", "sfq"]));
+    assert_eq!(health(&wire).0, Some(5));
+    apply(&second);
+    assert_eq!((health(&wire).0, classes()), (Some(0), changed));
+    done(&wire.tidegate(&["revert"]));
+    assert_eq!(classes(), installed);
+    done(&wire.tidegate(&["revert"]));
+    nothing_is_left(&wire);
+}
+
+#[test]
+fn another_packet_io_backend_is_refused_and_not_passed_over() {
     let Some(wire) = Wire::lay("otherdoor") else { return };
     let policy = wire.file("policy.sh", POLICY);
     done(&wire.tidegate(&["apply", "--backend", "user", "--packet-io", "capture", &policy]));

@@ -13,6 +13,11 @@ const ROOT: &str = "/run/tidegate";
 /// Another directory: for tests, and for other users than root.
 const ELSEWHERE: &str = "TIDEGATE_RUN";
 
+/// The longest path of a socket, in bytes (unix(7): 108 with the zero at its end).
+const MAX_SOCKET: usize = 107;
+/// The longest name of a device, in bytes (IFNAMSIZ less the zero at its end).
+const MAX_DEVICE: usize = 15;
+
 /// What the names of followers' locks begin with. (No device has a colon in its name.)
 const FOLLOWER: &str = ":follow-";
 
@@ -31,10 +36,11 @@ impl RuntimeDir {
     /// That of the calling thread's namespace; it may not be there yet.
     ///
     /// # Errors
-    /// There is no `/proc`, or `TIDEGATE_RUN` names a file.
+    /// There is no `/proc`; or `TIDEGATE_RUN` names a file, a directory that may not be read, or a path too long
+    /// for sockets.
     pub fn here() -> io::Result<RuntimeDir> {
         let root = std::env::var_os(ELSEWHERE).map_or_else(|| PathBuf::from(ROOT), PathBuf::from);
-        let refused = |kind, what| {
+        let refused = |kind, what: &str| {
             let why = format!("{ELSEWHERE} names the directory for sockets, and `{}` {what}", root.display());
             Err(io::Error::new(kind, why))
         };
@@ -42,10 +48,25 @@ impl RuntimeDir {
         if !root.is_absolute() {
             return refused(io::ErrorKind::InvalidInput, "is no absolute path");
         }
-        if root.exists() && !root.is_dir() {
+        if root.metadata().is_ok_and(|found| !found.is_dir()) {
             return refused(io::ErrorKind::NotADirectory, "is no directory");
         }
-        Ok(RuntimeDir::of(&root, &NetworkNamespace::current()?))
+        let here = RuntimeDir::of(&root, &NetworkNamespace::current()?);
+        let longest = here.socket(&"x".repeat(MAX_DEVICE)).as_os_str().len();
+        if let Some(over) = longest.checked_sub(MAX_SOCKET).filter(|over| *over > 0) {
+            let most = root.as_os_str().len().saturating_sub(over);
+            return refused(
+                io::ErrorKind::InvalidInput,
+                &format!("is too long for the paths of sockets: at most {most} bytes fit"),
+            );
+        }
+        // That nothing was applied must not be said of what cannot be read.
+        match std::fs::read_dir(&here.0) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                refused(error.kind(), &format!("cannot be read: {error}"))
+            }
+            _ => Ok(here),
+        }
     }
 
     /// That of a namespace. Its number alone is not enough: the next namespace may have the same, and must

@@ -1,10 +1,10 @@
 //! What refused commands should have made: whatever else names it is missing the same thing, and is no
 //! mistake of its own.
 
-use crate::reading::Step;
+use crate::reading::{PolicyModel, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
-use tidegate_syntax::tc::no_device_name;
+use tidegate_syntax::tc::{no_device_name, refusal_lines};
 use tidegate_syntax::units::{parse_classid, parse_handle};
 
 /// Something that a command makes, or needs.
@@ -63,9 +63,33 @@ pub(crate) fn is_in_use(step: &Step) -> bool {
     clears(step) && has_words(step, &["Device or resource busy"])
 }
 
+/// Can a deletion delete nothing, whatever is there? tc itself cannot read it, or it names no place. That its
+/// failure is expected says nothing then: it is expected of a device without that object.
+pub(crate) fn never_deletes(step: &Step) -> bool {
+    if step.refused.is_none() || !clears(step) || is_unnamed(step) {
+        return false;
+    }
+    let Some((object, _)) = of_tc(step) else { return false };
+    let is_placed = || PLACES.iter().any(|place| has_word(step, place)) || !"qdisc".starts_with(object);
+    let is_absent = has_words(step, &ABSENT);
+    !is_absent && of_kernel(&step.tool, reason(step)).is_none() || !is_placed()
+}
+
+/// The words that say which qdisc of a device is meant.
+const PLACES: [&str; 6] = ["root", "parent", "handle", "ingress", "clsact", "help"];
+
+/// The kernel's message, where the kernel refused what tc or ip requested. Their own refusals have the word
+/// in quotes.
+pub(crate) fn of_kernel<'r>(tool: &str, reason: &'r str) -> Option<&'r str> {
+    let text = reason.strip_prefix("Error: ").filter(|text| !text.contains('"'));
+    let answered = reason.strip_prefix("RTNETLINK answers: ");
+    answered.or(text).filter(|_| ["tc", "ip"].contains(&tool))
+}
+
 /// Whether the refusal of a command is reported.
 pub(crate) fn is_reported(step: &Step) -> bool {
-    step.refused.is_some() && !step.may_fail && (!clears(step) || is_in_use(step))
+    let is_mistake = || step.refused.is_some() && !step.may_fail && (!clears(step) || is_in_use(step));
+    is_mistake() || never_deletes(step)
 }
 
 /// Whether it was refused because what it makes exists already.
@@ -196,6 +220,35 @@ fn missed(step: &Step, needed: Vec<Thing>, made: impl Fn(&Thing) -> bool) -> Opt
     };
     needed.into_iter().find(is_it)
 }
+
+/// Does a refused `tc … add` go unnoticed, and nothing else makes what it should have made? Its author may know
+/// that, as of a fallback that was not needed, or may not.
+pub(crate) fn fails_unnoticed(step: &Step, makers: &Makers) -> bool {
+    let adds = of_tc(step).is_some_and(|(_, verb)| verb.len() > 1 && "add".starts_with(verb));
+    let is_silent = step.refused.is_some() && step.may_fail && adds && !has_word(step, "help");
+    let is_elsewhere = |thing: &Thing| !matches!(thing, Thing::Filter(_)) && makers.0.contains_key(thing);
+    is_silent && !has_words(step, &PRESENT) && !is_unnamed(step) && !makes(step).iter().any(is_elsewhere)
+}
+
+/// Commands that fail unnoticed, a sentence each with its line and the reason, at most [`MOST_UNNOTICED`].
+pub fn unnoticed(reading: &PolicyModel) -> Vec<String> {
+    let makers = Makers::of(&reading.steps);
+    let found: Vec<&Step> = reading.steps.iter().filter(|step| fails_unnoticed(step, &makers)).collect();
+    let sentence = |step: &&Step| {
+        let place = step.place.as_ref().and_then(|at| Some((reading.sources.get(at.file)?, at.line)));
+        let line = place.map(|(source, line)| format!("{}:{line}: ", source.name)).unwrap_or_default();
+        let reason = refusal_lines(step.refused.as_deref().unwrap_or_default()).next().unwrap_or_default();
+        format!("{line}`{}` fails unnoticed, and what it should do is missing: {reason}", step.text())
+    };
+    let mut all: Vec<String> = found.iter().take(MOST_UNNOTICED).map(sentence).collect();
+    if let Some(more) = found.len().checked_sub(MOST_UNNOTICED).filter(|more| *more > 0) {
+        all.push(format!("{more} more commands fail unnoticed; `tidegate check` lists all"));
+    }
+    all
+}
+
+/// The most commands that fail unnoticed and are listed.
+const MOST_UNNOTICED: usize = 8;
 
 /// Which commands made each thing, by their numbers, ascending.
 pub(crate) struct Makers(BTreeMap<Thing, Vec<usize>>);
@@ -434,6 +487,46 @@ mod tests {
         let none = "Cannot find device \"ifb0\"";
         let lines = steps(&[("ip link set dev ifb0 down", none), ("ip link set dev ifb0 up", none)]);
         assert_eq!(lines.iter().map(is_reported).collect::<Vec<_>>(), [false, true]);
+    }
+
+    #[test]
+    fn a_deletion_that_deletes_nothing_ever_is_reported_though_it_may_fail() {
+        let incomplete = "Command line is not complete. Try option \"help\"";
+        let nothing = "Error: Cannot delete qdisc with handle of zero.";
+        let rows = [
+            ("tc qdisc del dev eth0 ingres 2>/dev/null", incomplete, true),
+            ("tc qdisc dell dev eth0 root 2>/dev/null", "Command \"dell\" is unknown", false),
+            ("tc class del dev eth0 clasid 1:10", "Error: Qdisc \"clasid\" is classless.", true),
+            ("tc qdisc del dev eth0 rot", "Error: Failed to find qdisc with specified handle.", true),
+            ("tc qdisc del dev eth0 root 2>/dev/null", nothing, false),
+            ("tc qdisc del root dev eth9 2>/dev/null", "Cannot find device \"eth9\"", false),
+            ("tc filter del dev eth0 2>/dev/null", "Error: Parent Qdisc doesn't exists.", false),
+            ("tc qdisc del dev eth0 ingress 2>/dev/null", "Error: Invalid handle.", false),
+        ];
+        for (line, refused, is_so) in rows {
+            assert_eq!(steps(&[(line, refused)]).iter().any(never_deletes), is_so, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_fails_unnoticed_and_has_no_substitute_is_found() {
+        let unknown = "Unknown qdisc \"fq_codell\", hence option \"limit\" is unparsable";
+        let rows = [
+            ("tc qdisc add dev eth0 parent 1:10 fq_codell 2>/dev/null", unknown, true),
+            ("tc qdisc add dev eth0 parent 1:10 fq_codell", unknown, false),
+            ("tc qdisc add dev eth0 parent 1:20 fq_codell 2>/dev/null", unknown, false),
+            ("tc class change dev eth0 classid 1:30 2>/dev/null", NO_PARENT, false),
+            ("tc class add dev eth0 classid 1:20 2>/dev/null", "RTNETLINK answers: File exists", false),
+            ("tc filter add dev eth0 parent 1: u32 flowid 1:20 2>/dev/null", "Error: no", true),
+        ];
+        for (line, refused, is_so) in rows {
+            let all = steps(&[
+                (line, refused),
+                ("tc qdisc add dev eth0 parent 1:20 fq_codel", ""),
+                ("tc filter add dev eth0 parent 1: fw", ""),
+            ]);
+            assert_eq!(fails_unnoticed(&all[0], &Makers::of(&all)), is_so, "{line}");
+        }
     }
 
     #[test]

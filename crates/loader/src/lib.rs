@@ -237,6 +237,12 @@ impl LoadedPolicy {
         if is_whole { Ok(()) } else { Err(HalfPolicy { ended: self.ended() }) }
     }
 
+    /// Commands that fail unnoticed, because their messages are thrown away, a sentence each: for those who are
+    /// about to rely on the policy.
+    pub fn unnoticed(&self) -> Vec<String> {
+        tidegate_inspect::unnoticed(&self.reading())
+    }
+
     /// Why there is no result: the policy has no traffic control. `None`: it has.
     pub fn nothing_found(&self) -> Option<String> {
         nothing_found(

@@ -88,7 +88,8 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     }
     let mut reading = taken.reading();
     let mut findings = tidegate_inspect::check(&mut reading);
-    if !findings.iter().any(|finding| finding.rule == Rule::Refused) {
+    let is_cause = |finding: &Finding| finding.rule == Rule::Refused && finding.level != Level::Note;
+    if !findings.iter().any(is_cause) {
         findings.extend(taken.outcomes.iter().filter_map(|outcome| ended_badly(&reading, outcome)));
     }
     findings.extend(taken.outcomes.iter().flat_map(|outcome| not_run(&reading, outcome)));

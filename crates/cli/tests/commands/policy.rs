@@ -676,6 +676,21 @@ fn what_a_short_policy_cannot_say_is_named() {
             vec!["hfsc"],
         ),
         (
+            "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+            tc class add dev eth0 parent 1: classid 1:1 htb rate 20mbit\n\
+            tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit ceil 20mbit prio 1\n\
+            tc class add dev eth0 parent 1:1 classid 1:20 htb rate 4mbit ceil 20mbit prio 1\n\
+            tc class add dev eth0 parent 1:1 classid 1:30 htb rate 15mbit ceil 20mbit prio 6\n\
+            tc filter add dev eth0 parent 1: protocol ip u32 match ip protocol 17 0xff match ip dport 53 0xffff \
+            flowid 1:10\n\
+            tc filter add dev eth0 parent 1: protocol ip u32 match ip protocol 6 0xff match ip dport 22 0xffff \
+            flowid 1:20\n"
+                .into(),
+            vec!["ports = [\"tcp remote 22\"]"],
+            vec!["the priorities by which the classes 1:10 and 1:20 of eth0 get what is left"],
+            vec!["1:30 of eth0 get what"],
+        ),
+        (
             "tc qdisc add dev eth0 root handle 1: prio\n".into(),
             vec![],
             vec!["the prio 1: at the root of eth0: the device is left out: its bands have an order and no rates"],

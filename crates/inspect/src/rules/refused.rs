@@ -2,7 +2,9 @@
 //! reported with that.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
-use crate::lost::{Makers, exists_already, is_in_use, is_reported, is_unnamed};
+use crate::lost::{
+    Makers, exists_already, fails_unnoticed, is_in_use, is_reported, is_unnamed, never_deletes, of_kernel,
+};
 use crate::reading::{PolicyModel, Step};
 use crate::words::{count, named};
 use std::collections::BTreeMap;
@@ -13,13 +15,14 @@ use tidegate_syntax::tc::refusal_lines;
 /// A finding for each refusal that has its reason in itself.
 pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
-    let steps = reading.steps.iter().enumerate().filter(|(_, step)| is_reported(step));
+    let makers = Makers::of(&reading.steps);
+    let is_finding = |step: &Step| is_reported(step) || fails_unnoticed(step, &makers);
+    let steps = reading.steps.iter().enumerate().filter(|(_, step)| is_finding(step));
     let own = steps.filter(|(at, _)| !reading.lost.because.contains_key(at));
     let mut followers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (other, cause) in &reading.lost.because {
         followers.entry(*cause).or_default().push(*other);
     }
-    let makers = Makers::of(&reading.steps);
     let one = |(at, step)| {
         let following = followers.get(&at).map_or(&[][..], Vec::as_slice);
         refused(reading, (at, step), following, &makers)
@@ -54,36 +57,15 @@ fn refused(
     let not_built = own.filter(|_| !unnamed);
     let one_queue = wants_queues(reading, step, &reason);
     let matches = is_in_use(step);
-    let mut because = match not_built.or(one_queue.as_deref()) {
-        Some(_) => "what the command does is missing from what was checked".to_owned(),
-        None if matches => "what it should delete stays as it was".to_owned(),
-        None => {
-            "what the command should have done is missing from the policy, and findings that depend on it \
-            are left out"
-                .to_owned()
-        }
-    };
-    if text.lines().any(|line| line.starts_with("Command failed ")) {
-        because.push_str(&format!(
-            "; {} stops at the first error of a batch, unless -force is given",
-            step.tool
-        ));
-    }
+    let deletes_nothing = never_deletes(step);
+    let is_unnoticed = !is_reported(step);
     let following: Vec<&Step> = following.iter().filter_map(|other| reading.steps.get(*other)).collect();
-    if !following.is_empty() {
-        let mut lines: Vec<String> = following.iter().filter_map(|step| reading.line(step)).collect();
-        lines.dedup();
-        // Lines that were not found are not named.
-        let number = following.len();
-        let places = if lines.is_empty() { String::new() } else { format!(" ({})", named(&lines)) };
-        let others = count(number, "other command", "other commands");
-        because.push_str(&match exists_already(step) {
-            true => format!("; {others} would create it again, and fail too{places}"),
-            false if matches => format!("; {others} would create it again, and fail too{places}"),
-            false if unnamed => format!("; {others} lack it, too{places}"),
-            false => format!("; {others} would need it, and fail too{places}"),
-        });
-    }
+    let because = if not_built.or(one_queue.as_deref()).is_some() {
+        "what the command does is missing from what was checked".to_owned()
+    } else {
+        consequence(step)
+    };
+    let because = because + &stops_batch(step, text) + &with_others(reading, step, &following);
     let blamed = if unnamed { step.option("dev").map(|[keyword, _]| keyword) } else { blamed };
     let what = match (unnamed, not_built) {
         (true, _) if reason.starts_with("tidegate: ") => "there is no name behind dev".to_owned(),
@@ -103,14 +85,21 @@ fn refused(
         (_, Some(line)) => {
             Some(format!("what it needs is made only after it, at {line}: put that command before this one"))
         }
+        (_, None) if deletes_nothing && of_kernel(&step.tool, &reason).is_some() => Some(
+            "name what it deletes: root, ingress, clsact, `parent CLASSID` or `handle MAJOR:`".to_owned(),
+        ),
         (_, None) => remedy,
     };
+    let is_ours = not_built.is_some() || one_queue.is_some();
+    let what = if is_unnoticed && !is_ours { format!("this fails unnoticed: {what}") } else { what };
+    // What was not deleted does harm where something else was to take its place.
+    let is_harmless = (matches || deletes_nothing) && following.is_empty();
     Some(Finding {
         rule: Rule::Refused,
-        // What was not deleted does harm where something else was to take its place.
-        level: match matches && following.is_empty() || not_built.is_some() || one_queue.is_some() {
-            true => Level::Warning,
-            false => Level::Error,
+        level: match (is_unnoticed, is_harmless || is_ours) {
+            (true, _) => Level::Note,
+            (false, true) => Level::Warning,
+            (false, false) => Level::Error,
         },
         place: blamed.and_then(|word| word.place.clone()).or_else(|| step.place.clone()),
         what,
@@ -120,12 +109,45 @@ fn refused(
     })
 }
 
-/// The kernel's message, where the kernel refused what tc or ip requested. Their own refusals have the word
-/// in quotes.
-fn of_kernel<'r>(tool: &str, reason: &'r str) -> Option<&'r str> {
-    let text = reason.strip_prefix("Error: ").filter(|text| !text.contains('"'));
-    let answered = reason.strip_prefix("RTNETLINK answers: ");
-    answered.or(text).filter(|_| ["tc", "ip"].contains(&tool))
+/// What a refusal means for the policy.
+fn consequence(step: &Step) -> String {
+    let text = if is_in_use(step) {
+        "what it should delete stays as it was"
+    } else if never_deletes(step) {
+        "it deletes nothing, whatever is there: what an earlier run left stays, and may be in the way"
+    } else if !is_reported(step) {
+        "its message is thrown away, or its failure ignored; what it should have done is missing from the policy"
+    } else {
+        "what the command should have done is missing from the policy, and findings that depend on it are left \
+        out"
+    };
+    text.to_owned()
+}
+
+fn stops_batch(step: &Step, text: &str) -> String {
+    if text.lines().any(|line| line.starts_with("Command failed ")) {
+        return format!("; {} stops at the first error of a batch, unless -force is given", step.tool);
+    }
+    String::new()
+}
+
+/// What commands fail with a refused one.
+fn with_others(reading: &PolicyModel, step: &Step, following: &[&Step]) -> String {
+    if following.is_empty() {
+        return String::new();
+    }
+    let mut lines: Vec<String> = following.iter().filter_map(|step| reading.line(step)).collect();
+    lines.dedup();
+    // Lines that were not found are not named.
+    let places = if lines.is_empty() { String::new() } else { format!(" ({})", named(&lines)) };
+    let others = count(following.len(), "other command", "other commands");
+    if exists_already(step) || is_in_use(step) {
+        format!("; {others} would create it again, and fail too{places}")
+    } else if is_unnamed(step) {
+        format!("; {others} lack it, too{places}")
+    } else {
+        format!("; {others} would need it, and fail too{places}")
+    }
 }
 
 /// Whether it is refused because the device has one transmit queue here. A card may have several; a device

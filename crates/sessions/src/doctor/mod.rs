@@ -75,7 +75,14 @@ fn gather(options: &DoctorOptions<'_>) -> Result<(Facts, bool)> {
         return invalid(format!("there is no device `{dev}`; `ip link` lists them"));
     }
     let mut kernel = Kernel::open().context("the kernel cannot be queried (netlink)")?;
-    let healths = status::healths(None).unwrap_or_default();
+    let healths = match status::healths(None) {
+        Ok(healths) => healths,
+        Err(error) => {
+            let unknown = format!("what tidegate applied is not known, and nothing is said of it: {error:#}");
+            facts.unknown.push(unknown);
+            Vec::new()
+        }
+    };
     // What does not answer has no counters, and is no device without a policy either.
     let broken = healths.iter().filter(|health| !health.condition.is_up()).map(|health| BrokenPolicy {
         name: health.name.clone(),

@@ -376,6 +376,12 @@ impl Back<'_> {
         let mut all: Vec<(Handle, u32, u32, bool)> = written.iter().enumerate().map(planned).collect();
         let default = main.classes.iter().find(|class| class.is_default);
         all.extend(default.map(|class| (class.id, class.prio, REST_PRIO, class.ceil > class.rate)));
+        // The class of DNS and short acknowledgements is before all others.
+        let controls =
+            self.counterparts.iter().filter(|one| one.device == main.dev && one.name == CONTROL_NAME);
+        let is_control: Vec<Handle> = controls.map(|one| one.class).collect();
+        let controls = main.classes.iter().filter(|class| is_control.contains(&class.id));
+        all.extend(controls.map(|class| (class.id, class.prio, 0, class.ceil > class.rate)));
         all.retain(|(.., borrows)| *borrows);
         let differs =
             |a: &(Handle, u32, u32, bool)| all.iter().any(|b| a.0 != b.0 && a.1.cmp(&b.1) != a.2.cmp(&b.2));
@@ -388,7 +394,8 @@ impl Back<'_> {
                     names(ids),
                     main.dev
                 ),
-                "in a short policy a class has priority over those behind it in the file, and over the rest",
+                "in a short policy a class has priority over those behind it in the file and over the rest, and the \
+                class of DNS and short acknowledgements over all",
             );
         }
     }
