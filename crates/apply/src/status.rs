@@ -289,7 +289,7 @@ impl Health {
     }
 
     fn read_reply(&mut self) {
-        if let Some(error) = self.daemon["error"].as_str() {
+        if let Some(error) = self.daemon["last_error"].as_str() {
             self.last_error = Some(error.to_owned());
             let places = self.daemon["places"].as_array().into_iter().flatten();
             let mut names: Vec<String> =

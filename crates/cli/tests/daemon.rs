@@ -181,7 +181,7 @@ fn a_second_one_on_a_device_is_refused() {
         stderr.trim(),
         "tidegate daemon: `wire0` is shaped by another tidegate already; `tidegate down wire0` ends that one"
     );
-    assert_eq!(daemon.status()["error"], Value::Null);
+    assert_eq!(daemon.status()["last_error"], Value::Null);
     daemon.stop();
 }
 
@@ -237,7 +237,7 @@ fn a_device_that_goes_and_comes_back_is_followed() {
     let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
     wire.transfer(100_000);
     wire.unplug(WIRE);
-    until("it says so", || daemon.status()["error"].is_string());
+    until("it says so", || daemon.status()["last_error"].is_string());
     let (code, listing, _) = daemon.tc("qdisc show dev wire0");
     assert!(code == 0 && listing.contains("fq_codel"), "it remembers: {listing}");
     wire.plug(WIRE);
@@ -266,7 +266,7 @@ fn a_device_that_is_renamed_or_resized_is_the_same() {
         .expect("it is changed");
     until("the machine calls it so", || daemon.tc("qdisc show dev wan7").1.contains("fq_codel"));
     assert_eq!(
-        (daemon.status()["openings"].clone(), daemon.status()["error"].clone()),
+        (daemon.status()["openings"].clone(), daemon.status()["last_error"].clone()),
         (json!(1), Value::Null)
     );
     daemon.stop();
@@ -302,7 +302,7 @@ fn a_thousand_reloads_under_load_lose_nothing() {
     let before = daemon.tc("class show dev wire0").1;
     let document =
         daemon.ask(&policy("30mbit", &["tc class add dev wire0 parent 9: classid 9:1 htb rate 1mbit"]));
-    assert!(document["error"].as_str().is_some_and(|error| error.contains("9:1")), "{document}");
+    assert!(document["last_error"].as_str().is_some_and(|error| error.contains("9:1")), "{document}");
     assert_eq!(daemon.tc("class show dev wire0").1, before);
     daemon.stop();
     nothing_is_left(&wire);
@@ -653,8 +653,8 @@ fn status_tells_how_a_daemon_is() {
     nothing_is_left(&wire);
 }
 
-/// A policy that is applied again is in place already; one that was changed by hand is brought back. Either way
-/// a revert leads to what was before it, not to itself.
+/// A policy that is applied again is in place already; one that was changed by hand is brought back. Either
+/// way a revert leads to what was before it, not to itself.
 #[test]
 fn the_same_policy_again_is_no_step_to_revert() {
     let Some(wire) = Wire::lay("again") else { return };

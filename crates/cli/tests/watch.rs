@@ -327,9 +327,9 @@ fn packets_of_a_class_are_captured() {
     let text = String::from_utf8_lossy(&bytes);
     let value_of = |end: &str| text.matches(end).count();
     assert!(
-        value_of(", lost") > 0 && value_of(", sent") > 0,
-        "{} lost, {} sent",
-        value_of(", lost"),
+        value_of(", dropped") > 0 && value_of(", sent") > 0,
+        "{} dropped, {} sent",
+        value_of(", dropped"),
         value_of(", sent")
     );
     let nothing = bench.text(&["capture", "v0", "1:10", "--duration", "100ms"]);

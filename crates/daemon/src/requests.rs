@@ -124,7 +124,7 @@ impl Counter {
             "running_ns": now.0 - crate::machine::START.0,
             "epoch_ns": epoch(now),
             "held_packets": held,
-            "error": state.error,
+            "last_error": state.error,
             "openings": state.openings,
             "starts": self.starts,
             "realtime": options.realtime,

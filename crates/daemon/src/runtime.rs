@@ -36,8 +36,8 @@ impl RuntimeDir {
     /// That of the calling thread's namespace; it may not be there yet.
     ///
     /// # Errors
-    /// There is no `/proc`; or `TIDEGATE_RUN` names a file, a directory that may not be read, or a path too long
-    /// for sockets.
+    /// There is no `/proc`; or `TIDEGATE_RUN` names a file, a directory that may not be read, or a path too
+    /// long for sockets.
     pub fn here() -> io::Result<RuntimeDir> {
         let root = std::env::var_os(ELSEWHERE).map_or_else(|| PathBuf::from(ROOT), PathBuf::from);
         let refused = |kind, what: &str| {

@@ -221,8 +221,8 @@ fn missed(step: &Step, needed: Vec<Thing>, made: impl Fn(&Thing) -> bool) -> Opt
     needed.into_iter().find(is_it)
 }
 
-/// Does a refused `tc … add` go unnoticed, and nothing else makes what it should have made? Its author may know
-/// that, as of a fallback that was not needed, or may not.
+/// Does a refused `tc … add` go unnoticed, and nothing else makes what it should have made? Its author may
+/// know that, as of a fallback that was not needed, or may not.
 pub(crate) fn fails_unnoticed(step: &Step, makers: &Makers) -> bool {
     let adds = of_tc(step).is_some_and(|(_, verb)| verb.len() > 1 && "add".starts_with(verb));
     let is_silent = step.refused.is_some() && step.may_fail && adds && !has_word(step, "help");

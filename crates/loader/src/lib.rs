@@ -237,8 +237,8 @@ impl LoadedPolicy {
         if is_whole { Ok(()) } else { Err(HalfPolicy { ended: self.ended() }) }
     }
 
-    /// Commands that fail unnoticed, because their messages are thrown away, a sentence each: for those who are
-    /// about to rely on the policy.
+    /// Commands that fail unnoticed, because their messages are thrown away, a sentence each: for those who
+    /// are about to rely on the policy.
     pub fn unnoticed(&self) -> Vec<String> {
         tidegate_inspect::unnoticed(&self.reading())
     }

@@ -29,8 +29,8 @@ pub(crate) fn document(trial: &Trial<'_>) -> doc::TrialDocument {
             up_bits: o.up.as_bits(),
             down_bits: o.down.as_bits(),
             rtt_ns: o.rtt.0,
-            up_buffer_bytes: o.buffer.bytes(o.up),
-            down_buffer_bytes: tidegate_sim::HomeSpec::new(o.up.as_bits(), o.down.as_bits()).down_buffer,
+            up_buffer_bytes: o.buffers()[0],
+            down_buffer_bytes: o.buffers()[1],
         },
         runs: trial.runs.iter().map(|run| one_run(trial, run, &tree)).collect(),
         tree,
@@ -55,9 +55,7 @@ fn one_run(trial: &Trial<'_>, run: &Run, tree: &[doc::TreeNode]) -> doc::TrialRu
             (None, outcome) => probes.push(probe(trial, item, outcome)),
         }
     }
-    let limits = [trial.options.buffer.bytes(trial.options.up), {
-        tidegate_sim::HomeSpec::new(trial.options.up.as_bits(), trial.options.down.as_bits()).down_buffer
-    }];
+    let limits = trial.options.buffers();
     let links = [&run.result.modem, &run.result.provider];
     // In the tree's order: each entry before those below it.
     let mut courses: Vec<&ClassReadings> = run.courses.iter().collect();

@@ -30,7 +30,7 @@ const MANY_CLASSES: usize = 64;
 pub(crate) struct Setting {
     up: u64,
     down: u64,
-    up_buffer: u64,
+    buffers: [u64; 2],
     delay: Nanos,
     cable: u64,
     ring: Option<u32>,
@@ -45,7 +45,7 @@ impl Setting {
         Setting {
             up: options.up.as_bits(),
             down: options.down.as_bits(),
-            up_buffer: options.buffer.bytes(options.up),
+            buffers: options.buffers(),
             delay: Nanos(options.rtt.0 / 2),
             cable: options.cable.as_bits(),
             ring: options.ring,
@@ -61,7 +61,7 @@ impl Setting {
         Setting {
             up: 1_000_000_000,
             down: 1_000_000_000,
-            up_buffer: 10_000_000,
+            buffers: [10_000_000, 31_250_000],
             delay: Nanos::millis(5),
             cable: 1_000_000_000,
             ring: None,
@@ -167,7 +167,8 @@ pub(crate) fn build(
     let governed = governed(&machine.gateway, policy);
     let machine = GatewayMachine::new(machine.gateway, ids, setting.seed);
     let spec = HomeSpec {
-        up_buffer: setting.up_buffer,
+        up_buffer: setting.buffers[0],
+        down_buffer: setting.buffers[1],
         delay: setting.delay,
         mtu,
         cable: setting.cable,

@@ -54,6 +54,7 @@
 mod document;
 mod drops;
 pub mod expect;
+mod figures;
 mod home;
 mod household;
 mod loads;
@@ -66,6 +67,7 @@ mod trial;
 mod verdict;
 mod versions;
 mod words;
+mod worse;
 
 pub use home::{InstalledTrees, START};
 pub use loads::{LAST_HOST, Transfers, Workload};

@@ -19,6 +19,8 @@ pub struct TrialSettings {
     pub rtt: Nanos,
     /// The modem's buffer for the uplink.
     pub buffer: ModemBuffer,
+    /// The provider's buffer for the downlink; `None`: what it sends in 250 ms, at least 64 kB.
+    pub down_buffer: Option<ModemBuffer>,
     /// How long each load is measured, after its warm-up.
     pub duration: Nanos,
     /// The cable from the gateway to the modem.
@@ -54,6 +56,7 @@ impl TrialSettings {
             down,
             rtt: Nanos::millis(30),
             buffer: ModemBuffer::Time(Nanos::millis(1500)),
+            down_buffer: None,
             duration: Nanos::secs(60),
             cable: Rate(12_500_000),
             ring: None,
@@ -65,6 +68,12 @@ impl TrialSettings {
             seed: 1,
             show: Vec::new(),
         }
+    }
+
+    /// The bytes that the modem and the provider buffer.
+    pub(crate) fn buffers(&self) -> [u64; 2] {
+        let usual = || tidegate_sim::HomeSpec::new(self.up.as_bits(), self.down.as_bits()).down_buffer;
+        [self.buffer.bytes(self.up), self.down_buffer.map_or_else(usual, |buffer| buffer.bytes(self.down))]
     }
 }
 

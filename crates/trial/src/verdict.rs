@@ -1,6 +1,7 @@
 //! What a trial comes to, in sentences.
 
-use crate::drops;
+use crate::figures::seconds;
+use crate::{drops, worse};
 use tidegate_measure::Durations;
 use tidegate_measure::numbers::{milliseconds, percent, rate};
 use tidegate_measure::trial::{ClassSeries, TreeNode, TrialDocument, TrialProbe, TrialRun};
@@ -14,6 +15,7 @@ pub(super) fn sentences(trial: &TrialDocument) -> Vec<String> {
     if let Some((without, with)) = worst {
         sentences.push(latency(trial, without, with));
         sentences.extend(people(without, with));
+        sentences.extend(worse::sentence(trial));
         sentences.extend(drops::sentence(with));
         sentences.extend(remainder(trial, with));
     }
@@ -440,11 +442,6 @@ const NOTICED_BYTES: u64 = 2 * FULL_FRAME;
 /// Does it hold its device to a rate whatever its parameters?
 fn keeps_rate(node: &TreeNode) -> bool {
     Kind::from_name(&node.kind).is_some_and(Kind::keeps_rate)
-}
-
-/// Below a second in ms, above in s.
-fn seconds(ns: u64) -> String {
-    if ns < 1_000_000_000 { milliseconds(ns) } else { format!("{:.1} s", ns as f64 / 1e9) }
 }
 
 /// So many times less than without the policy is as good as nothing.

@@ -3,6 +3,7 @@
 
 use crate::json::{DocumentError, document, text};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use tidegate_measure::experiment::{Experiment, RunRecord};
 
 /// The member that gives the form, and its number: it changes when a member changes its meaning or is
@@ -33,6 +34,14 @@ pub fn from_json(text: &str) -> Result<Experiment, DocumentError> {
     let experiment: Experiment = document(text, FORM, ORIGIN)?;
     for (number, run) in experiment.runs.iter().enumerate() {
         if let Some(what) = out_of_range(run) {
+            return Err(DocumentError { place: format!("runs[{number}]"), what, origin: ORIGIN });
+        }
+    }
+    let mut known: BTreeMap<(&str, &str, u32), usize> = BTreeMap::new();
+    for (number, run) in experiment.runs.iter().enumerate() {
+        if let Some(first) = known.insert((&run.policy, &run.load, run.repeat), number) {
+            let what =
+                format!("the same policy, load and repeat as runs[{first}]; which is meant is unknown");
             return Err(DocumentError { place: format!("runs[{number}]"), what, origin: ORIGIN });
         }
     }
@@ -69,6 +78,19 @@ fn out_of_range(run: &RunRecord) -> Option<String> {
 mod tests {
     use super::*;
     use tidegate_measure::experiment::{ProbeRecord, TransferRecord};
+
+    #[test]
+    fn runs_that_cannot_be_told_apart_are_refused() {
+        let run = RunRecord { policy: "a".into(), step_ns: 1, window: (0, 1), ..RunRecord::default() };
+        let other = RunRecord { repeat: 1, ..run.clone() };
+        let read = |runs: &[&RunRecord]| {
+            let runs = runs.iter().map(|run| (*run).clone()).collect();
+            from_json(&to_json(&Experiment { runs, ..Experiment::default() }))
+        };
+        assert!(read(&[&run, &other]).is_ok());
+        let error = read(&[&run, &other, &run]).expect_err("two of a kind");
+        assert!(error.place == "runs[2]" && error.what.contains("runs[0]"), "{error}");
+    }
 
     #[test]
     fn what_no_run_can_have_is_refused() {

@@ -83,7 +83,11 @@ fn put_first(sides: &mut Vec<Side>, base: &str) -> anyhow::Result<()> {
     let Some(at) = sides.iter().position(|side| side.label == base) else {
         let known: Vec<String> =
             sides.iter().map(|side| tidegate_text::line(&side.label).to_string()).collect();
-        bail!("--base: nothing here is called `{base}`; there are {}", known.join(", "));
+        bail!(
+            "--base: nothing here is called `{}`; there are {}",
+            tidegate_text::line(base),
+            known.join(", ")
+        );
     };
     let first = sides.remove(at);
     sides.insert(0, first);

@@ -26,7 +26,7 @@ tidegate try.
 Exit codes: 0 all hold; 1 one does not; 2 wrong usage or input.
 
 Examples:
-  tidegate test examples/home-gateway.toml
+  tidegate test examples/home-gateway.test.toml
   tidegate test tests/*.toml -o results.xml
   tidegate test gateway.toml -- start eth1")]
 pub struct Options {

@@ -21,6 +21,7 @@ impl Options {
             down,
             rtt: self.rtt,
             buffer: self.buffer,
+            down_buffer: self.down_buffer,
             duration: self.duration,
             cable: self.cable,
             ring: self.ring,
@@ -49,11 +50,12 @@ fn command(o: &Options, (up, down): (Rate, Rate)) -> String {
         }
     };
     add("rtt", exact_time(o.rtt), o.rtt == Nanos::millis(30));
-    let buffer = match o.buffer {
+    let buffer = |size: ModemBuffer| match size {
         ModemBuffer::Bytes(bytes) => format!("{bytes}B"),
         ModemBuffer::Time(span) => exact_time(span),
     };
-    add("buffer", buffer, o.buffer == ModemBuffer::Time(Nanos::millis(1500)));
+    add("buffer", buffer(o.buffer), o.buffer == ModemBuffer::Time(Nanos::millis(1500)));
+    add("down-buffer", o.down_buffer.map_or_else(String::new, buffer), o.down_buffer.is_none());
     add("duration", exact_time(o.duration), o.duration == Nanos::secs(60));
     add("dev", quoted(o.dev.as_deref().unwrap_or_default()), o.dev.is_none());
     add(

@@ -48,6 +48,9 @@ pub struct Options {
     /// The modem's upload buffer: bytes (24kB), or time at the upload rate (1500ms)
     #[arg(long, value_name = "SIZE|TIME", value_parser = buffer, default_value = "1500ms")]
     pub buffer: ModemBuffer,
+    /// The provider's download buffer: bytes, or time at the download rate [default: 250ms, at least 64kB]
+    #[arg(long, value_name = "SIZE|TIME", value_parser = buffer)]
+    pub down_buffer: Option<ModemBuffer>,
     /// How long each load is measured
     #[arg(short, long, value_name = "TIME", value_parser = measured, default_value = "60s")]
     pub duration: Nanos,
@@ -178,7 +181,7 @@ fn measured(text: &str) -> Result<Nanos, String> {
     span(text).and_then(|span| if span < Nanos::secs(1) { Err(short.into()) } else { Ok(span) })
 }
 
-/// A buffer: bytes, or a time at the uplink's rate.
+/// A buffer: bytes, or a time at its link's rate.
 pub(crate) fn buffer(text: &str) -> Result<ModemBuffer, String> {
     match quantity::size_or_time(text).map_err(|wrong| wrong.to_string())? {
         SizeOrTime::Size(bytes) => Ok(ModemBuffer::Bytes(bytes)),

@@ -290,13 +290,17 @@ fn the_line_that_repeats_a_trial_can_be_pasted() {
     }
     let place = Place::new("grammar-again");
     place.script("my gw.sh", GATEWAY);
-    let line =
-        format!("tidegate try 'my gw.sh' {LINK} --buffer 24kB --rtt 20ms --bql 3000 --json -- start eth0");
+    let line = format!(
+        "tidegate try 'my gw.sh' {LINK} --buffer 24kB --down-buffer 100ms --rtt 20ms --bql 3000 --json -- start eth0"
+    );
     let first = tidegate(&place, &line);
     assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
     let document: serde_json::Value = serde_json::from_slice(&first.stdout).expect("JSON");
     let again = document["command"].as_str().expect("a command line").to_owned();
-    assert!(again.ends_with(" -- start eth0") && again.contains("--buffer 24000B"), "{again}");
+    assert!(
+        again.ends_with(" -- start eth0") && again.contains("--buffer 24000B --down-buffer 100ms"),
+        "{again}"
+    );
     let (before, args) = again.split_once(" -- ").expect("arguments");
     let second = tidegate(&place, &format!("{before} --json -- {args}"));
     assert_eq!(second.stdout, first.stdout, "{again}\n{}", stderr(&second));

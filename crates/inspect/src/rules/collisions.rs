@@ -20,7 +20,17 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
         }
         _ => None,
     });
-    Ok(hashes.map(|(at, flow)| collisions(context, at, flow)).collect())
+    let mut findings: Vec<Finding> = hashes.map(|(at, flow)| collisions(context, at, flow)).collect();
+    if context.reading.is_compiled() {
+        // Directions and classes of a short policy have the same hash by one word of it.
+        let mut said: Vec<String> = Vec::new();
+        findings.retain(|finding| {
+            let is_new = !said.contains(&finding.because);
+            said.push(finding.because.clone());
+            is_new
+        });
+    }
+    Ok(findings)
 }
 
 fn is_small_hash(flow: &FlowParams) -> bool {
@@ -37,6 +47,8 @@ fn collisions(context: &RuleContext<'_>, at: usize, flow: &FlowParams) -> Findin
     };
     let keys: Vec<&str> =
         (0..).zip(FlowKeySet::NAMES).filter(|(bit, _)| flow.keys.has(*bit)).map(|(_, name)| name).collect();
+    // A short policy has no keys.
+    let by = if context.reading.is_compiled() { String::new() } else { format!(" (by {})", keys.join(", ")) };
     let step = context.step_of_filter(at);
     let missing = missing(context, at, flow);
     if let (true, Some(base)) = (missing > 0, flow.baseclass) {
@@ -70,12 +82,7 @@ fn collisions(context: &RuleContext<'_>, at: usize, flow: &FlowParams) -> Findin
         rule: Rule::Collisions,
         level: Level::Note,
         place: step.and_then(|step| super::making::at_word(step, "divisor")),
-        what: format!(
-            "{who} (by {}) are dealt into {} {} by a hash",
-            keys.join(", "),
-            flow.divisor,
-            places(context, at)
-        ),
+        what: format!("{who}{by} are dealt into {} {} by a hash", flow.divisor, places(context, at)),
         because: format!(
             "two of {even} share one with a chance of {} %, two of {nearly} with {} %, {reshuffled}",
             percent(even),

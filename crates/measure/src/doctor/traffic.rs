@@ -135,10 +135,7 @@ fn unused(device: &DeviceFacts) -> Option<DoctorFinding> {
         remedy: "find out which filter a packet matches, and which can never match".to_string(),
         commands: [
             "tidegate import --live > live.sh && tidegate check live.sh".to_string(),
-            format!(
-                "tidegate explain live.sh --packet 'udp 192.0.2.1:40000 > 192.0.2.2:53 out {}'",
-                device.name
-            ),
+            format!("tidegate explain live.sh 'udp 192.0.2.1:40000 > 192.0.2.2:53 out {}'", device.name),
         ]
         .into(),
     })

@@ -197,6 +197,9 @@ fn trial(quick: &Quick) -> Option<String> {
     if let Some(bytes) = buffer.filter(|bytes| *bytes > 0) {
         let _ = write!(command, " --buffer {}kB", bytes.div_ceil(1000));
     }
+    if let Some(bytes) = quick.buffer(LoadDirection::Down).filter(|bytes| *bytes > 0) {
+        let _ = write!(command, " --down-buffer {}kB", bytes.div_ceil(1000));
+    }
     Some(command)
 }
 

@@ -262,7 +262,4 @@ fn note(quick: &mut Quick, watch: &Watch, stop: &AtomicBool) {
                 .into(),
         );
     }
-    if quick.remedy.is_some() {
-        quick.notes.push("`tidegate calibrate` and `tidegate overhead` make the policy's rates exact".into());
-    }
 }

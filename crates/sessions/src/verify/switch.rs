@@ -31,12 +31,20 @@ impl<'s> Switch<'s> {
     /// For a policy that is off now. `turn`: how long it is left on at most.
     ///
     /// # Errors
-    /// This program cannot be found again.
+    /// This program cannot be found again, or cannot apply the policy; or the policy is on, so that a line
+    /// without it cannot be measured.
     pub(super) fn new(options: &VerifyOptions, turn: Duration, say: &'s dyn Fn(&str)) -> Result<Switch<'s>> {
         let program = std::env::current_exe().context("this program's own file")?;
         let how = match (&options.with, &options.without) {
             (Some(with), Some(without)) => How::Commands { with: with.clone(), without: without.clone() },
-            _ => How::Ours { words: words(options, turn), device: None },
+            _ => {
+                let words = words(options, turn);
+                must_be_off(&ours(
+                    &program,
+                    &[&words[..1], &["--dry-run".to_owned()], &words[1..]].concat(),
+                )?)?;
+                How::Ours { words, device: None }
+            }
         };
         Ok(Switch { program, how, is_on: false, say })
     }
@@ -61,13 +69,6 @@ impl<'s> Switch<'s> {
             (How::Commands { without, .. }, false) => shell(without)?,
             (How::Ours { words, device }, true) => {
                 let document = ours(&self.program, words)?;
-                if document["changed"] == false {
-                    self.is_on = false;
-                    return invalid(
-                        "this policy is already applied, so there is nothing to compare it with: remove it \
-                        first (`tidegate revert`)",
-                    );
-                }
                 *device = name(&document);
             }
             (How::Ours { device, .. }, false) => {
@@ -91,6 +92,20 @@ impl Drop for Switch<'_> {
             (self.say)(&format!("the policy could not be taken away: {}", chain(&error)));
         }
     }
+}
+
+/// Refuses a policy that is in place already, by the plan of a dry run: without it would be measured with it.
+fn must_be_off(plan: &Value) -> Result<()> {
+    let devices = plan["plan"]["devices"].as_array().map_or(&[][..], Vec::as_slice);
+    let is_done = |device: &Value| device["steps"].as_array().is_some_and(Vec::is_empty);
+    if devices.is_empty() || !devices.iter().all(is_done) || !plan["plan"]["rules"].is_null() {
+        return Ok(());
+    }
+    let name = devices.last().and_then(|device| device["dev"].as_str()).unwrap_or_default();
+    invalid(format!(
+        "this policy is already applied, so the line cannot be measured without it: `tidegate down {name}` \
+        takes it away; apply it again afterwards"
+    ))
 }
 
 fn words(options: &VerifyOptions, turn: Duration) -> Vec<String> {
