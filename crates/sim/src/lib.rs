@@ -32,7 +32,7 @@ pub use foreign::Arrived;
 pub use gateway_machine::GatewayMachine;
 pub use home::{
     Bulk, DatagramTraffic, FlowResult, Home, HomeResult, HomeSpec, HomeTraffic, Local, Parties, PingTraffic,
-    TrafficResult, TransactionTraffic,
+    TrafficResult, TransactionTraffic, wire,
 };
 pub use link::{
     Cells, Impairment, LinkAdjustment, LinkFraming, LinkId, LinkPeer, LinkQueue, LinkSpec, LinkStats,

@@ -32,7 +32,7 @@ pub(crate) struct Setting {
     down: u64,
     buffers: [u64; 2],
     delay: Nanos,
-    cable: u64,
+    cable: Option<u64>,
     ring: Option<u32>,
     queue_limit: Option<u32>,
     warm_up: Nanos,
@@ -47,7 +47,7 @@ impl Setting {
             down: options.down.as_bits(),
             buffers: options.buffers(),
             delay: Nanos(options.rtt.0 / 2),
-            cable: options.cable.as_bits(),
+            cable: options.cable.map(tidegate_packet::Rate::as_bits),
             ring: options.ring,
             queue_limit: options.bql,
             warm_up: if idle { Nanos::secs(1) } else { WARM_UP },
@@ -63,7 +63,7 @@ impl Setting {
             down: 1_000_000_000,
             buffers: [10_000_000, 31_250_000],
             delay: Nanos::millis(5),
-            cable: 1_000_000_000,
+            cable: None,
             ring: None,
             queue_limit: None,
             warm_up: Nanos(0),
@@ -166,12 +166,13 @@ pub(crate) fn build(
     let mtu = ids.first().map_or(1500, |id| machine.gateway.spec(*id).mtu).min(1500);
     let governed = governed(&machine.gateway, policy);
     let machine = GatewayMachine::new(machine.gateway, ids, setting.seed);
+    let usual = HomeSpec::new(setting.up, setting.down);
     let spec = HomeSpec {
         up_buffer: setting.buffers[0],
         down_buffer: setting.buffers[1],
         delay: setting.delay,
         mtu,
-        cable: setting.cable,
+        cable: setting.cable.unwrap_or(usual.cable),
         ring: setting.ring.or(asked_ring).unwrap_or(1),
         queue_limit: setting.queue_limit,
         wan_port: wan,
@@ -182,7 +183,7 @@ pub(crate) fn build(
         warm_up: setting.warm_up,
         duration: setting.duration,
         seed: setting.seed,
-        ..HomeSpec::new(setting.up, setting.down)
+        ..usual
     };
     (Home::new(machine, spec, START), governed)
 }

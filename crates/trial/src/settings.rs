@@ -23,8 +23,8 @@ pub struct TrialSettings {
     pub down_buffer: Option<ModemBuffer>,
     /// How long each load is measured, after its warm-up.
     pub duration: Nanos,
-    /// The cable from the gateway to the modem.
-    pub cable: Rate,
+    /// The cable from the gateway to the modem; `None`: the slowest usual one that is faster than the line.
+    pub cable: Option<Rate>,
     /// Frames that the device before the modem takes ahead of what it sends; `None`: the policy's value, else
     /// 1.
     pub ring: Option<u32>,
@@ -58,7 +58,7 @@ impl TrialSettings {
             buffer: ModemBuffer::Time(Nanos::millis(1500)),
             down_buffer: None,
             duration: Nanos::secs(60),
-            cable: Rate(12_500_000),
+            cable: None,
             ring: None,
             bql: None,
             load: Vec::new(),

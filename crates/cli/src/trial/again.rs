@@ -63,7 +63,7 @@ fn command(o: &Options, (up, down): (Rate, Rate)) -> String {
         o.over.as_ref().map_or_else(String::new, |(u, l)| quoted(&format!("{u}={l}"))),
         o.over.is_none(),
     );
-    add("cable", tc_rate(o.cable.as_bits()), o.cable.as_bits() == 100_000_000);
+    add("cable", o.cable.map_or_else(String::new, |cable| tc_rate(cable.as_bits())), o.cable.is_none());
     add("ring", o.ring.map_or_else(String::new, |n| n.to_string()), o.ring.is_none());
     add("bql", o.bql.map_or_else(String::new, |n| n.to_string()), o.bql.is_none());
     let names = |names: Vec<&str>| names.join(",");

@@ -60,9 +60,10 @@ pub struct Options {
     /// A device on top of another: `ppp0=eth1`; the lower one leads to the modem
     #[arg(long, value_name = "UPPER=LOWER", value_parser = stacked)]
     pub over: Option<(String, String)>,
-    /// The rate of the cable from the gateway to the modem
-    #[arg(long, value_name = "RATE", value_parser = rate, default_value = "100mbit")]
-    pub cable: Rate,
+    /// The rate of the cable from the gateway to the modem [default: 100 Mbit/s, or the next of 1, 10, 100
+    /// Gbit/s that is faster than the line]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub cable: Option<Rate>,
     /// Frames in the transmit ring of the device that leads to the modem; default: what the script sets with
     /// `ethtool -G`, else 1
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..=65536))]

@@ -9,10 +9,6 @@ use crate::model::{BufferSize, LinkDirection, LinkEnd, ScenarioLink};
 use crate::tables::{Diagnostic, Keys, TableValue, number, rate, size, some_span, text, texts};
 use tidegate_packet::Nanos;
 
-/// What wires carry, bits per second: LAN and the cable to the modem are the slowest that is faster than the
-/// line.
-const WIRES: [u64; 4] = [100_000_000, 1_000_000_000, 10_000_000_000, 100_000_000_000];
-
 /// Adds the nodes a, b, gateway, modem, isp, server and their links.
 pub(crate) fn read(
     value: TableValue<'_>,
@@ -23,7 +19,7 @@ pub(crate) fn read(
     let up = rate(keys.need("up", "missing upload rate: `up = \"768kbit\"`")?)?;
     let down = rate(keys.need("down", "missing download rate: `down = \"4mbit\"`")?)?;
     let rtt = keys.read("rtt", some_span)?.unwrap_or(Nanos::millis(20));
-    let wires = WIRES.into_iter().find(|wire| *wire > up.max(down)).unwrap_or(WIRES[3]);
+    let wires = tidegate_sim::wire(up.max(down));
     let cable_rate = keys.read("cable", rate)?.unwrap_or(wires);
     let ring = keys.read("ring", |value| number(value, 1, 65_536))?.map(|frames| frames as u32);
     let bql = keys.read("bql", size)?.map(|bytes| bytes.clamp(1, u64::from(u32::MAX)) as u32);

@@ -64,8 +64,17 @@ pub struct HomeSpec {
     pub seed: u64,
 }
 
+/// What wires carry, bits per second.
+const WIRES: [u64; 4] = [100_000_000, 1_000_000_000, 10_000_000_000, 100_000_000_000];
+
+/// The slowest usual wire that is faster than a line, bits per second: LAN and the cable to the modem are not to
+/// be the bottleneck.
+pub fn wire(line: u64) -> u64 {
+    WIRES.into_iter().find(|wire| *wire > line).unwrap_or(WIRES[3])
+}
+
 impl HomeSpec {
-    /// A link of these rates with customary other values: 24 kB before the uplink, 64 kB or a quarter of a
+    /// A link of these rates with customary other values: wires that are faster than it, 24 kB before the uplink, 64 kB or a quarter of a
     /// second before the downlink, 10 ms one way, measured for a minute with a ping each second.
     pub fn new(up: u64, down: u64) -> HomeSpec {
         HomeSpec {
@@ -75,9 +84,9 @@ impl HomeSpec {
             down_buffer: (down / 32).max(64_000),
             framing: LinkFraming::default(),
             delay: Nanos::millis(10),
-            lan: 100_000_000,
+            lan: wire(up.max(down)),
             mtu: 1500,
-            cable: 100_000_000,
+            cable: wire(up.max(down)),
             ring: 1,
             queue_limit: None,
             wan_port: Port(0),
