@@ -6,6 +6,7 @@ use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::Step;
 use crate::sets::bdd::TooLarge;
 use crate::walk::tree::{FilterSeen, Parts};
+use crate::walk::ways::{self, translates};
 use crate::walk::{RuleKey, RuleSeen};
 use crate::words::named;
 use tidegate_packet::Handle;
@@ -92,8 +93,17 @@ fn dead_filter(
     let same = own.is_some() && takers.iter().all(|taker| classid(&reading.filters[*taker]) == own);
     let Some(candidate) = context.reached.pick(reading, &seen.eligible)? else { return Ok(None) };
     let before = context.hits(dump);
+    let taken = |context: &mut RuleContext<'_>| {
+        takers.iter().map(|taker| context.hits(&reading.filters[*taker])).sum::<Option<u64>>()
+    };
+    let taken_before = taken(context);
     let way = context.send(&candidate);
     let untouched = context.hits(dump) == before;
+    // Behind translated addresses sets are wider than the truth, and the packet may be none of those.
+    let is_theirs = match taken_before.zip(taken(context)) {
+        Some((before, after)) => after > before,
+        None => !ways::rules(reading).any(translates),
+    };
     let went = context.went(&way, &dump.dev);
     let elsewhere = own.is_none_or(|own| went != own.to_string());
     let hashed = takers.iter().any(|taker| reading.filters[*taker].kind == "flow");
@@ -107,15 +117,16 @@ fn dead_filter(
     }
     let to = own.map_or_else(|| "where it leads".to_owned(), |own| own.to_string());
     // What these ask for is wider here than in truth: the packet may be none of theirs.
-    let is_exact = !matches!(dump.kind, "basic" | "flower");
+    let is_exact = is_theirs && !matches!(dump.kind, "basic" | "flower");
     let (level, because) = if same {
         (Level::Note, format!("the packets it matches go to {to} all the same"))
     } else if hashed {
         (Level::Warning, format!("what it matches goes where a hash says, not to {to}"))
-    } else if is_exact || takers.len() == 1 {
+    } else if is_exact || is_theirs && takers.len() == 1 {
         (Level::Warning, format!("what it matches goes to {went}, not to {to}"))
     } else {
-        (Level::Warning, format!("what it matches goes where those lead, not to {to}"))
+        let those = if takers.len() == 1 { "that one leads" } else { "those lead" };
+        (Level::Warning, format!("what it matches goes where {those}, not to {to}"))
     };
     // Others may go elsewhere before they come to a qdisc further down.
     let list = dump.parent.qdisc();

@@ -131,3 +131,27 @@ fn a_hash_deals_into_what_its_qdisc_has() {
                tc filter add dev eth0 parent 1: protocol all prio 1 handle 1 flow hash keys src divisor 1024";
     check_finding(sfq, &[Rule::Collisions], &["hosts (by src) are dealt into 1024 queues by a hash"]);
 }
+
+/// Behind translated addresses the sets of packets are wider than the truth: only a packet that the engine has
+/// go to the earlier filter shows anything.
+#[test]
+fn a_packet_of_no_filter_is_no_evidence_of_one() {
+    let filter = |prio: u16, class: &str| {
+        format!(
+            "tc filter add dev eth0 parent 10: protocol ip prio {prio} u32 match ip protocol 17 0xff match ip \
+            dport 53 0xffff flowid {class}\n"
+        )
+    };
+    let tree =
+        format!("tc qdisc add dev eth0 root handle 10: prio\n{}{}", filter(1, "10:1"), filter(2, "10:3"));
+    let parts = ["what it matches goes to 10:1", ":53 out eth0: 10:1"];
+    check_finding(&tree, &[Rule::Unreachable], &parts);
+    let translated = tree + "iptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE\n";
+    check_finding(
+        &translated,
+        &[Rule::Unreachable],
+        &["what it matches goes where that one leads, not to 10:3"],
+    );
+    let found = findings_of(&translated, &[Rule::Unreachable]);
+    assert!(!found.iter().any(|finding| finding.contains("443")), "{found:?}");
+}
