@@ -9,6 +9,9 @@ use std::process::ExitCode;
 /// Where on the web, and in packages, the documents are.
 const MORE: &str = "/usr/share/doc/tidegate, or docs/README.md in the source";
 
+/// When the version in the pages was made: changed with the version.
+const VERSION_DATE: &str = "November 2026";
+
 /// Print the manual page of a command
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -80,6 +83,7 @@ fn name(command: &clap::Command) -> &str {
 fn page(command: &clap::Command, groups: &[(&str, &[&str])]) -> anyhow::Result<String> {
     let man = clap_mangen::Man::new(command.clone())
         .title(name(command).to_uppercase())
+        .date(VERSION_DATE)
         .source(concat!("tidegate ", env!("CARGO_PKG_VERSION")))
         .manual("Linux traffic control");
     let mut out = Vec::new();

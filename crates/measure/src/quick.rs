@@ -297,13 +297,24 @@ impl Quick {
     /// Whether packets wait in the user's own network only, before the first hop: then a policy for the line
     /// does not help.
     pub fn is_in_own_network(&self) -> bool {
-        let mut queues = (1..self.phases.len()).filter_map(|phase| self.queue(phase)).peekable();
-        let is_near = |stretch: Stretch| {
+        let mut loaded = (1..self.phases.len()).filter(|phase| self.queue(*phase).is_some()).peekable();
+        loaded.peek().is_some() && loaded.all(|phase| self.is_near(phase))
+    }
+
+    /// Whether packets of one direction wait in the user's own network, when it is loaded alone: its rate is not
+    /// the line's then.
+    pub fn waits_in_own_network(&self, load: LoadDirection) -> bool {
+        (1..self.phases.len()).any(|phase| self.phases[phase].load == load && self.is_near(phase))
+    }
+
+    /// Whether a phase's queue is before the first hop.
+    fn is_near(&self, phase: usize) -> bool {
+        let is_before_first = |stretch: Stretch| {
             stretch.after.is_none()
                 && self.places.get(stretch.before).is_some_and(|place| place.distance == Some(1))
                 && self.places.len() > 1
         };
-        queues.peek().is_some() && queues.all(is_near)
+        self.queue(phase).is_some_and(is_before_first)
     }
 
     /// The nearest hop behind which most of a phase's queueing delay is.

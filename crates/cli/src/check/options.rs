@@ -16,7 +16,7 @@ A comment `tidegate: allow R4` (or the rule's name, or several) on a line or the
 finding there; `tidegate: allow-file R4` anywhere suppresses the rule.
 
 Exit codes: 0 no finding of the level --fail-on; 1 there is one; 2 wrong usage or input: a file cannot be \
-read or configures no traffic control, or a script did not come to its end.
+read or configures no traffic control, or a script was stopped before its end.
 
 Examples:
   tidegate check examples/home-gateway.sh

@@ -29,7 +29,17 @@ pub(super) fn of(
         );
         return None;
     }
-    let (up, down) = quick.rates();
+    let (mut up, mut down) = quick.rates();
+    for (load, rate, name) in
+        [(LoadDirection::Up, &mut up, "uploads"), (LoadDirection::Down, &mut down, "downloads")]
+    {
+        if quick.waits_in_own_network(load) && rate.take().is_some() {
+            quick.notes.push(format!(
+                "under {name} the queue is in your own network, before the first router: that rate is not the \
+                line's, and no policy is proposed for it"
+            ));
+        }
+    }
     let policy = short(dev, up, down)?;
     let (known_up, known_down) = (known(up), known(down));
     let predicted = predicted(quick, known_up, known_down, watch).unwrap_or_else(|error| {
