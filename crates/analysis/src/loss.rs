@@ -19,7 +19,7 @@ pub fn to_json(of: &LossDocument) -> String {
             "gilbert": losses.gilbert().map(|(turns_bad, turns_good)| json!({ "turns_bad": turns_bad, "turns_good": turns_good })),
             "reordered": way.order.map(|order| order.reordered),
             "reordering_extent": way.order.map(|order| order.extent),
-            "copies": way.copies,
+            "duplicates": way.duplicates,
             "caveats": way.caveats(),
         })
     };

@@ -562,8 +562,8 @@ struct Tried {
 /// # Errors
 /// It cannot be tried.
 pub(crate) fn lacks(wanted: &Wanted) -> Result<Option<String>> {
-    let place =
-        NamespaceThread::new("probe").context("this kernel's kinds cannot be tried in a namespace")?;
+    let place = NamespaceThread::new("probe")
+        .context("which qdiscs this kernel has cannot be tried in a namespace")?;
     let devices = wanted.devices.iter().cloned().zip(wanted.installed.iter().cloned()).collect();
     let tried = Tried { devices, log: wanted.log.clone(), tables: wanted.tables.clone() };
     place.go(move || tried.lacks())?

@@ -17,7 +17,15 @@ pub(crate) const MAX_TOKEN: u64 = 4 << 10;
 /// # Errors
 /// It cannot be read, is too long, is no text, or is no file.
 pub(crate) fn policy(path: &Path) -> io::Result<String> {
-    input_file::read_text(path, MAX_POLICY)
+    input_file::read_text(path, MAX_POLICY).map_err(with_remedy)
+}
+
+/// A file that is not there has a remedy.
+fn with_remedy(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => io::Error::new(error.kind(), "there is no such file; check the path"),
+        _ => error,
+    }
 }
 
 /// A result's bytes.
@@ -25,7 +33,9 @@ pub(crate) fn policy(path: &Path) -> io::Result<String> {
 /// # Errors
 /// As above; the error names the file.
 pub(crate) fn result(path: &Path) -> anyhow::Result<Vec<u8>> {
-    input_file::read(path, MAX_RESULT).with_context(|| format!("cannot read {}", path.display()))
+    input_file::read(path, MAX_RESULT)
+        .map_err(with_remedy)
+        .with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// A result's text.
@@ -33,5 +43,7 @@ pub(crate) fn result(path: &Path) -> anyhow::Result<Vec<u8>> {
 /// # Errors
 /// As above; the error names the file.
 pub(crate) fn result_text(path: &Path) -> anyhow::Result<String> {
-    input_file::read_text(path, MAX_RESULT).with_context(|| format!("cannot read {}", path.display()))
+    input_file::read_text(path, MAX_RESULT)
+        .map_err(with_remedy)
+        .with_context(|| format!("cannot read {}", path.display()))
 }

@@ -79,7 +79,8 @@ fn packets_sent_blindly_are_counted_in_what_the_far_side_captured() {
     let path = place.file("far.pcap", capture(kept.chain([&packets[7]])));
     let path = path.to_str().expect("text");
     let way = json(&tidegate(&["loss", "--received", path, "-c", "20", "--json"]))["directions"][0].clone();
-    let found = (way["sent"].as_u64(), way["lost"].as_u64(), way["bursts"].clone(), way["copies"].as_u64());
+    let found =
+        (way["sent"].as_u64(), way["lost"].as_u64(), way["bursts"].clone(), way["duplicates"].as_u64());
     assert_eq!(found, (Some(20), Some(3), serde_json::json!([2, 1]), Some(1)));
     // Without -c the last that came is taken for the last that was sent.
     let way = json(&tidegate(&["loss", "--received", path, "--json"]))["directions"][0].clone();

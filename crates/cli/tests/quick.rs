@@ -123,7 +123,7 @@ fn an_ordinary_user_measures_both_directions_and_fixes_them() {
              {user} tidegate try fix.toml > /dev/null 2>&1; echo try $? >> codes\n\
              grep '^    sudo tidegate apply ' text > apply.sh; grep '^    sudo tidegate verify ' text > \
              verify.sh\n\
-             sed -i 's/$/ -d 2s --rounds 1/' verify.sh\n\
+             sed -i 's/$/ -d 2s --repeats 1/' verify.sh\n\
              sh -e verify.sh; echo verify $? >> codes\n\
              sh -e apply.sh; echo apply $? >> codes; tidegate confirm; echo confirm $? >> codes\n\
              sh -e verify.sh; echo again $? >> codes; tidegate down; cat codes\n"
@@ -225,7 +225,7 @@ fn a_policy_is_compared_with_none_in_turns() {
     let script = script.to_str().expect("text");
     let far = format!("{TIDEGATE} serve --quiet --open");
     let verify = format!(
-        "{TIDEGATE} verify server --policy {script} --backend kernel --test tcp_4up -l 3s --rounds 2 --json \
+        "{TIDEGATE} verify server --policy {script} --backend kernel --test tcp_4up -l 3s --repeats 2 --json \
         && {TIDEGATE} status --json"
     );
     let room = place.0.join("run");

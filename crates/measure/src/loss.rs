@@ -35,7 +35,7 @@ pub struct DirectionLoss {
     /// What was overtaken; `None`: it was only counted.
     pub order: Option<Order>,
     /// Copies beside the packets themselves.
-    pub copies: u64,
+    pub duplicates: u64,
 }
 
 impl DirectionLoss {
@@ -45,14 +45,14 @@ impl DirectionLoss {
             name: name.into(),
             losses: LossStats::of(trace),
             order: Some(Order::of(trace)),
-            copies: trace.packets.iter().map(|packet| u64::from(packet.copies)).sum(),
+            duplicates: trace.packets.iter().map(|packet| u64::from(packet.duplicates)).sum(),
         }
     }
 
-    /// Of packets that were counted on both sides; more at the remote end than were sent are copies.
+    /// Of packets that were counted on both sides; more at the remote end than were sent are duplicates.
     pub fn counted(name: &str, sent: u64, arrived: u64) -> DirectionLoss {
         let losses = LossStats { sent, lost: sent.saturating_sub(arrived), ..LossStats::default() };
-        DirectionLoss { name: name.into(), losses, order: None, copies: arrived.saturating_sub(sent) }
+        DirectionLoss { name: name.into(), losses, order: None, duplicates: arrived.saturating_sub(sent) }
     }
 
     /// When its figures must not be believed, and why.
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn counts_alone_know_no_order() {
         let way = DirectionLoss::counted("up", 10, 12);
-        assert_eq!((way.losses.lost, way.copies, way.order), (0, 2, None));
+        assert_eq!((way.losses.lost, way.duplicates, way.order), (0, 2, None));
         assert_eq!(DirectionLoss::counted("up", 10, 7).losses.lost, 3);
     }
 }

@@ -113,12 +113,12 @@ pub struct PacketRecord {
     /// When it was sent, by the sender's clock, ns; `None`: it never was (the test was cut, or its socket had
     /// no space).
     pub sent: Option<u64>,
-    /// When it arrived, by the receiver's clock, ns; the first of several copies. `None`: it did not.
+    /// When it arrived, by the receiver's clock, ns; the first of several duplicates. `None`: it did not.
     pub arrived: Option<u64>,
     /// How many packets of the stream had arrived before it: reordering shows here.
     pub rank: u32,
-    /// How many more copies of it arrived.
-    pub copies: u16,
+    /// How many more duplicates of it arrived.
+    pub duplicates: u16,
     /// The DS field it arrived with, all eight bits, if that was seen.
     pub ds: Option<u8>,
 }

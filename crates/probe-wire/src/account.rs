@@ -22,14 +22,14 @@ pub struct PacketArrival {
     at: u64,
     /// How many had arrived before it.
     pub rank: u32,
-    /// How many more copies came.
-    pub copies: u16,
+    /// How many more duplicates came.
+    pub duplicates: u16,
     /// The DS field it came with.
     pub ds: Option<u8>,
 }
 
 impl PacketArrival {
-    const NONE: PacketArrival = PacketArrival { at: NEVER, rank: 0, copies: 0, ds: None };
+    const NONE: PacketArrival = PacketArrival { at: NEVER, rank: 0, duplicates: 0, ds: None };
 
     /// When it arrived, by the receiver's clock.
     pub fn at(&self) -> Option<u64> {
@@ -42,7 +42,7 @@ impl PacketArrival {
 pub struct PacketArrivals {
     all: Vec<PacketArrival>,
     arrived: u32,
-    /// When the last packet came, copies included.
+    /// When the last packet came, duplicates included.
     last: Option<u64>,
 }
 
@@ -57,10 +57,10 @@ impl PacketArrivals {
         let Some(seen) = self.all.get_mut(number as usize) else { return false };
         self.last = Some(self.last.map_or(at, |last| last.max(at)));
         if seen.at == NEVER {
-            *seen = PacketArrival { at: at.min(NEVER - 1), rank: self.arrived, copies: 0, ds };
+            *seen = PacketArrival { at: at.min(NEVER - 1), rank: self.arrived, duplicates: 0, ds };
             self.arrived += 1;
         } else {
-            seen.copies = seen.copies.saturating_add(1);
+            seen.duplicates = seen.duplicates.saturating_add(1);
         }
         true
     }
@@ -93,7 +93,7 @@ impl PacketArrivals {
             let flags = [
                 (ARRIVED, arrived),
                 (OUT_OF_TURN, arrived && seen.rank != so_far.in_turn),
-                (COPIED, seen.copies > 0),
+                (COPIED, seen.duplicates > 0),
                 (OTHER_DS, arrived && seen.ds != so_far.ds),
             ];
             let flags = flags.iter().filter(|(_, matches)| *matches).fold(0, |sum, (flag, _)| sum | flag);
@@ -106,7 +106,7 @@ impl PacketArrivals {
                 to.number(seen.rank.into());
             }
             if flags & COPIED != 0 {
-                to.number(seen.copies.into());
+                to.number(seen.duplicates.into());
             }
             if flags & OTHER_DS != 0 {
                 to.u16(seen.ds.map_or(u16::MAX, u16::from));
@@ -135,10 +135,10 @@ impl PacketArrivals {
             }
             let at = so_far.before.wrapping_add(reader.signed()? as u64);
             let rank = if flags & OUT_OF_TURN != 0 { reader.small()? } else { so_far.in_turn };
-            let copies = if flags & COPIED != 0 { reader.small()? } else { 0 };
+            let duplicates = if flags & COPIED != 0 { reader.small()? } else { 0 };
             let ds = if flags & OTHER_DS != 0 { u8::try_from(reader.u16()?).ok() } else { so_far.ds };
             self.arrived += u32::from(seen.at == NEVER);
-            *seen = PacketArrival { at: at.min(NEVER - 1), rank, copies, ds };
+            *seen = PacketArrival { at: at.min(NEVER - 1), rank, duplicates, ds };
             so_far = SoFar { before: at, in_turn: rank.wrapping_add(1), ds };
         }
         Ok(())

@@ -37,7 +37,7 @@ fn what_is_sent_arrives_with_its_mark_both_ways() {
         assert!(outcome.down.packets.iter().all(|packet| packet.ds == Some(34 << 2)));
         let ranks: Vec<u32> = outcome.up.packets.iter().map(|packet| packet.rank).collect();
         assert_eq!(ranks, (0..200).collect::<Vec<u32>>());
-        assert!(outcome.down.packets.iter().all(|packet| packet.copies == 0));
+        assert!(outcome.down.packets.iter().all(|packet| packet.duplicates == 0));
     }
     let counts = server.counts();
     assert_eq!((counts.sessions, counts.exchanges, counts.refused.len()), (1, 2, 0));

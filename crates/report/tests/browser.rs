@@ -46,7 +46,7 @@ fn as_people_see_it() {
             format!(
                 "read_out {}",
                 if scripted {
-                    "\"32–33 s · without: median 1400 ms · longest 1413 ms · lost 0\""
+                    "\"32–33 s · without: median 1400 ms · max 1413 ms · lost 0\""
                 } else {
                     "\"\""
                 }

@@ -75,7 +75,7 @@ fn unreliable(of: &doc::Experiment) -> Vec<String> {
     )];
     for run in of.runs.iter().filter(|run| late(run).is_some_and(|late| !late.is_believed())) {
         notes.push(format!(
-            "{}/{} #{} is unreliable: the machine was busy with other things; --realtime or --busy may \
+            "{}/{} #{} is unreliable: the machine was too busy; --realtime or --busy may \
             help, or a machine with less to do",
             run.policy,
             run.load,

@@ -279,7 +279,7 @@ impl Arrived {
     fn note(&mut self, number: usize, at: u64, ds: u8) {
         let Some(packet) = self.packets.get_mut(number) else { return };
         if packet.arrived.is_some() {
-            packet.copies = packet.copies.saturating_add(1);
+            packet.duplicates = packet.duplicates.saturating_add(1);
             return;
         }
         *packet = PacketRecord { arrived: Some(at), rank: self.count, ds: Some(ds), ..*packet };

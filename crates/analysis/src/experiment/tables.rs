@@ -16,7 +16,7 @@ const ANSWERS: [Column; 10] = [
     ("median", "median"),
     ("95 %", "p95"),
     ("99 %", "p99"),
-    ("longest", "max"),
+    ("max", "max"),
     ("mdev", "mdev"),
     ("jitter", "jitter"),
     ("lost", "loss"),
@@ -32,10 +32,10 @@ const DIRECTIONS: [Column; 4] = [
     ("median back", "back-median"),
 ];
 const TRANSFERS: [Column; 6] = [
-    ("payload per second", "rate"),
+    ("goodput", "rate"),
     ("share of all", "share"),
     ("duration", "time"),
-    ("retransmitted", "retransmissions"),
+    ("retransmits", "retransmissions"),
     ("lost", "lost"),
     ("fairness", "fairness"),
 ];

@@ -113,7 +113,10 @@ fn what_is_no_result() {
     place.file("no.json", "{ \"tidegate_trial\": 1 }");
     place.file("cut.json", "{ \"tidegate_experiment\": 1, ");
     let cases: [(&[&str], &str); 5] = [
-        (&["a.json", "gone.json"], "tidegate compare: cannot read gone.json: No such file"),
+        (
+            &["a.json", "gone.json"],
+            "tidegate compare: cannot read gone.json: there is no such file; check the path",
+        ),
         (
             &["a.json", "no.json"],
             "no.json: tidegate_experiment: missing; a result is written by `tidegate sim FILE -o \

@@ -211,7 +211,8 @@ pub struct ArrivalStats {
     /// The most places that one came too late.
     pub extent: u32,
     /// Copies beside the packets themselves.
-    pub copies: u64,
+    #[serde(alias = "copies")]
+    pub duplicates: u64,
     /// Each DS field that was seen, all eight bits as a number, and in how many packets.
     pub ds_fields: Vec<(u64, u64)>,
 }

@@ -45,7 +45,7 @@ pub struct DirectionStats {
     /// What did not arrive.
     pub losses: LossStats,
     /// Copies that arrived beside the packet itself.
-    pub copies: u64,
+    pub duplicates: u64,
     /// What was overtaken.
     pub order: Order,
     /// The jitter of RFC 3550 at the end, ns.
@@ -184,7 +184,7 @@ fn side(trace: &StreamTrace, points: &[Point]) -> DirectionStats {
     by_arrival.sort_unstable_by_key(|(rank, _)| *rank);
     DirectionStats {
         losses: LossStats::of(trace),
-        copies: trace.packets.iter().map(|packet| u64::from(packet.copies)).sum(),
+        duplicates: trace.packets.iter().map(|packet| u64::from(packet.duplicates)).sum(),
         order: Order::of(trace),
         jitter_ns: Jitter::of(by_arrival.iter().map(|(_, above)| *above)).last(),
         least_ns: None,

@@ -281,7 +281,7 @@ fn stream_trace(
         sent,
         arrived: seen.at(),
         rank: seen.rank,
-        copies: seen.copies,
+        duplicates: seen.duplicates,
         ds: seen.ds,
     };
     StreamTrace { stream: stream.clone(), packets: sent.zip(seen.all()).map(packet).collect() }

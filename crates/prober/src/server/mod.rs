@@ -78,9 +78,7 @@ impl ServerSession {
         for (who, late) in ["this machine", "the server"].into_iter().zip(self.late) {
             if late > LATE_NS {
                 let ms = late as f64 / 1e6;
-                caveats.push(format!(
-                    "{who} was busy with other things: one packet in a hundred left {ms:.1} ms late"
-                ));
+                caveats.push(format!("{who} was too busy: one packet in a hundred left {ms:.1} ms late"));
             }
         }
         if self.lost_here > 0 {

@@ -53,7 +53,7 @@ pub(super) fn transfers(
     }
     let found = own.iter().map(|t| format!("{} {}", title(&t.title, &t.id), rate(t.rate(run.window))));
     let description = format!("On average: {}.", found.collect::<Vec<_>>().join(", "));
-    let name = format!("{group}: payload per second with {}, {}", one.title, under.title());
+    let name = format!("{group}: goodput with {}, {}", one.title, under.title());
     let time = Axis::time(end_of(run));
     let axes = (time.clone(), Axis::rates(rate_scale(under, group), 4));
     let drawing = stack(&name, &description, axes, run.window.0 as f64, step as f64, &bands, &[]);
@@ -131,7 +131,7 @@ pub(super) fn carried(
         });
         let description = found.collect::<Vec<_>>().join("; ");
         let time = Axis::time(end);
-        let heading = format!("{group}: payload per second, {under}");
+        let heading = format!("{group}: goodput, {under}");
         time_series(&heading, &description, (time.clone(), Axis::rates(high, 4)), HEIGHT, &what)
             .with_moments(&time, &happened.moments)
     };

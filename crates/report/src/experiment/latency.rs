@@ -196,6 +196,6 @@ pub(super) fn carried(experiment: &Experiment, group: &str) -> Option<Drawing> {
             groups.push(Group { title: under.title().to_owned(), cases: marks });
         }
     }
-    let title = format!("{group}: payload per second in every case");
+    let title = format!("{group}: goodput in every case");
     (!groups.is_empty()).then(|| cases(&title, &lines.join("; "), cases_rates(high), &groups))
 }

@@ -143,7 +143,7 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
                 @if let Some(drawing) = latency::carried(experiment, group) {
                     @let caption = html! {
                         b { (capital(group)) }
-                        ", payload per second while measured: the median over repeats; the thin line shows \
+                        ", goodput while measured: the median over repeats; the thin line shows \
                         their range."
                     };
                     (figure(&[drawing], caption, Reading::None, &of(tables::THROUGHPUT, &capital(group))))
@@ -287,7 +287,7 @@ fn answers(under: &Under<'_>, shown: &[RunView<'_>], id: &str, meanwhile: &Happe
 fn transfers(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -> Markup {
     html! {
         @for group in under.groups() {
-            h3 { (capital(group)) ": payload per second" }
+            h3 { (capital(group)) ": goodput" }
             div.cards {
                 @for one in shown {
                     @if let Some(drawing) = courses::transfers(under, one, group, meanwhile) {

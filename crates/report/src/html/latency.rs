@@ -122,7 +122,7 @@ pub fn picture(trial: &TrialDocument, id: &str, log: bool) -> Option<String> {
 fn time_table(pair: &FigurePair<'_>, probe: &TrialProbe, end: u64) -> Data {
     let mut head = vec!["time".to_owned()];
     for (word, ..) in sides(pair) {
-        head.extend([format!("{word}: median"), "longest".to_owned(), "lost".to_owned()]);
+        head.extend([format!("{word}: median"), "max".to_owned(), "lost".to_owned()]);
     }
     let row = |span: (u64, u64)| {
         let mut row = vec![span_title(span)];

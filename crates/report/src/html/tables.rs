@@ -66,7 +66,7 @@ fn answers(pairs: &[Pair<'_>]) -> Data {
     Data {
         caption: "Replies during the measurement".to_owned(),
         head: head(&[
-            "load", "policy", "probe", "class", "mean", "median", "95 %", "99 %", "longest", "lost", "sent",
+            "load", "policy", "probe", "class", "mean", "median", "95 %", "99 %", "max", "lost", "sent",
         ]),
         rows: rows(pairs, of),
     }
@@ -95,7 +95,7 @@ fn transfers(pairs: &[Pair<'_>]) -> Data {
             "class",
             "goodput",
             "payload",
-            "sent again",
+            "retransmits",
             "lost packets",
         ]),
         rows: rows(pairs, of),

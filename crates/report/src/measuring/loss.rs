@@ -10,8 +10,17 @@ const NOTHING: &str = "–";
 
 /// As a table, with caveats and notes.
 pub fn text(of: &LossDocument) -> String {
-    let columns =
-        ["sent", "lost", "share", "95 % interval", "bursts", "longest", "mean gap", "reordered", "copies"];
+    let columns = [
+        "sent",
+        "lost",
+        "share",
+        "95 % interval",
+        "bursts",
+        "longest burst",
+        "mean gap",
+        "reordered",
+        "duplicates",
+    ];
     let head = std::iter::once(("way", Align::Left)).chain(columns.map(|name| (name, Align::Right)));
     let mut table = Table::new(head);
     for way in &of.ways {
@@ -53,7 +62,7 @@ fn row(way: &DirectionLoss) -> Vec<String> {
         known(losses.runs.iter().max().unwrap_or(&0).to_string()),
         known(mean.map_or(NOTHING.to_owned(), |mean| format!("{mean:.1}"))),
         way.order.map_or(NOTHING.to_owned(), |order| order.reordered.to_string()),
-        way.copies.to_string(),
+        way.duplicates.to_string(),
     ]
 }
 
@@ -72,8 +81,12 @@ mod tests {
     #[test]
     fn losses_on_a_terminal_and_as_json() {
         let losses = LossStats { sent: 100, lost: 3, runs: vec![2, 1], gaps: vec![10] };
-        let up =
-            DirectionLoss { name: "here to server".into(), losses, order: Some(Order::default()), copies: 1 };
+        let up = DirectionLoss {
+            name: "here to server".into(),
+            losses,
+            order: Some(Order::default()),
+            duplicates: 1,
+        };
         let down = DirectionLoss::counted("server to here", 100, 99);
         let of = LossDocument {
             again: "tidegate loss server".into(),
@@ -81,10 +94,10 @@ mod tests {
             ..LossDocument::default()
         };
         let expected = "\
-way             sent  lost  share  95 % interval  bursts  longest  mean gap  reordered  copies
-──────────────────────────────────────────────────────────────────────────────────────────────
-here to server   100     3  3.0 %  1.0 % – 8.5 %       2        2      10.0          0       1
-server to here   100     1  1.0 %  0.2 % – 5.4 %       –        –         –          –       0
+way             sent  lost  share  95 % interval  bursts  longest burst  mean gap  reordered  duplicates
+────────────────────────────────────────────────────────────────────────────────────────────────────────
+here to server   100     3  3.0 %  1.0 % – 8.5 %       2              2      10.0          0           1
+server to here   100     1  1.0 %  0.2 % – 5.4 %       –              –         –          –           0
 
 Again: tidegate loss server
 ";

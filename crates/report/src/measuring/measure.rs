@@ -46,7 +46,7 @@ fn called(of: &Experiment, load: &LoadRecord, run: &RunRecord) -> String {
 
 /// Round trips.
 fn delays(of: &Experiment) -> Table {
-    let columns = ["round trip, median", "95 %", "99 %", "longest", "lost", "per minute"];
+    let columns = ["round trip, median", "95 %", "99 %", "max", "lost", "RPM"];
     let mut table = Table::new(heads(["load", "probe"], &columns)).with_two_keys();
     for (load, run) in runs(of) {
         let mut first = true;
@@ -65,9 +65,9 @@ fn delays(of: &Experiment) -> Table {
     table
 }
 
-/// Each way: delays, jitter, losses with what they may be, order, copies.
+/// Each way: delays, jitter, losses with what they may be, order, duplicates.
 fn ways(of: &Experiment) -> Table {
-    let columns = ["median", "95 %", "jitter", "lost", "95 % interval", "reordered", "copies"];
+    let columns = ["median", "95 %", "jitter", "lost", "95 % interval", "reordered", "duplicates"];
     let mut table = Table::new(heads(["load", "one way"], &columns)).with_two_keys();
     for (load, run) in runs(of) {
         let mut name = called(of, load, run);
@@ -85,7 +85,7 @@ fn ways(of: &Experiment) -> Table {
                 percent(figures.loss()),
                 format!("{} – {}", percent(low), percent(high)),
                 arrivals.reordered.to_string(),
-                arrivals.copies.to_string(),
+                arrivals.duplicates.to_string(),
             ]);
         }
     }
@@ -103,8 +103,7 @@ fn jitter(probe: &ProbeRecord, window: (u64, u64)) -> String {
 
 /// What flows carried, with TCP's own figures.
 fn carried(of: &Experiment) -> Table {
-    let columns =
-        ["payload per second", "fairness", "sent again", "TCP's round trip", "window", "delivery rate"];
+    let columns = ["goodput", "fairness", "retransmits", "TCP's round trip", "window", "delivery rate"];
     let mut table = Table::new(heads(["load", "flows"], &columns)).with_two_keys();
     for (load, run) in runs(of) {
         let mut name = called(of, load, run);
@@ -187,7 +186,7 @@ mod tests {
     #[test]
     fn a_measurement_on_a_terminal() {
         let arrivals =
-            ArrivalStats { reordered: 1, extent: 1, copies: 2, ds_fields: vec![(0xb8, 2), (0, 1)] };
+            ArrivalStats { reordered: 1, extent: 1, duplicates: 2, ds_fields: vec![(0xb8, 2), (0, 1)] };
         let up = ProbeRecord {
             dscp: 46,
             arrivals: Some(arrivals),
@@ -221,17 +220,17 @@ mod tests {
         let expected = "\
 server, one upload
 
-load        probe   round trip, median     95 %     99 %  longest    lost  per minute
-─────────────────────────────────────────────────────────────────────────────────────
-one upload  UDP EF             10.0 ms  20.0 ms  20.0 ms  20.0 ms  33.3 %        3429
+load        probe   round trip, median     95 %     99 %      max    lost   RPM
+───────────────────────────────────────────────────────────────────────────────
+one upload  UDP EF             10.0 ms  20.0 ms  20.0 ms  20.0 ms  33.3 %  3429
 
-load        one way     median     95 %  jitter    lost   95 % interval  reordered  copies
-──────────────────────────────────────────────────────────────────────────────────────────
-one upload  UDP EF up  5.00 ms  9.00 ms  250 µs  33.3 %  6.1 % – 79.2 %          1       2
+load        one way     median     95 %  jitter    lost   95 % interval  reordered  duplicates
+──────────────────────────────────────────────────────────────────────────────────────────────
+one upload  UDP EF up  5.00 ms  9.00 ms  250 µs  33.3 %  6.1 % – 79.2 %          1           2
 
-load        flows     payload per second  fairness  sent again  TCP's round trip       window  delivery rate
-────────────────────────────────────────────────────────────────────────────────────────────────────────────
-one upload  1 upload         1.00 Mbit/s      1.00           3           20.0 ms  12 segments    5.00 Mbit/s
+load        flows         goodput  fairness  retransmits  TCP's round trip       window  delivery rate
+──────────────────────────────────────────────────────────────────────────────────────────────────────
+one upload  1 upload  1.00 Mbit/s      1.00            3           20.0 ms  12 segments    5.00 Mbit/s
 
 one upload, UDP EF up: 1 of 3 packets sent with code point 46 arrived with 0.
 Note: a note.

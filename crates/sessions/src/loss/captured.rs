@@ -194,8 +194,9 @@ fn both(mut near: Vec<Seen>, mut far: Vec<Seen>, notes: &mut Vec<String>) -> Res
             );
         }
     }
-    let strangers =
-        far.len() as u64 - course.arrived() - course.packets.iter().map(|j| u64::from(j.copies)).sum::<u64>();
+    let strangers = far.len() as u64
+        - course.arrived()
+        - course.packets.iter().map(|j| u64::from(j.duplicates)).sum::<u64>();
     if strangers > 0 {
         notes.push(format!(
             "{strangers} packets came that were not sent in the other capture: it began \
@@ -226,7 +227,7 @@ fn matched(near: &[Seen], far: &[Seen]) -> StreamTrace {
             }
             None => {
                 if let Some(place) = last.get(&seen.key) {
-                    journeys[*place].copies += 1;
+                    journeys[*place].duplicates += 1;
                 }
             }
         }
@@ -265,7 +266,7 @@ fn ours(far: &[Seen], count: Option<u32>, notes: &mut Vec<String>) -> DirectionL
     for (number, at) in numbers() {
         let Some(journey) = journeys.get_mut(number as usize) else { continue };
         if journey.arrived.is_some() {
-            journey.copies += 1;
+            journey.duplicates += 1;
         } else {
             *journey = PacketRecord { arrived: Some(at), rank, ..*journey };
             rank += 1;
@@ -293,7 +294,7 @@ mod tests {
         let mut notes = Vec::new();
         let way = both(near, far, &mut notes).unwrap_or_default();
         assert_eq!((way.losses.sent, way.losses.lost, &way.losses.runs[..]), (10, 2, &[2][..]));
-        assert_eq!((way.copies, way.order.map(|order| order.reordered), notes.len()), (1, Some(1), 1));
+        assert_eq!((way.duplicates, way.order.map(|order| order.reordered), notes.len()), (1, Some(1), 1));
     }
 
     #[test]

@@ -216,7 +216,7 @@ impl LoadProbe<'_> {
         let own = course.packets.iter().zip(&self.load.whose).filter(|(_, whose)| **whose == self.place);
         let own: Vec<PacketRecord> = own.map(|(journey, _)| *journey).collect();
         let mut arrivals = ArrivalStats {
-            copies: own.iter().map(|one| u64::from(one.copies)).sum(),
+            duplicates: own.iter().map(|one| u64::from(one.duplicates)).sum(),
             ..ArrivalStats::default()
         };
         for seen in own.iter().filter(|one| one.arrived.is_some()).filter_map(|one| one.ds) {

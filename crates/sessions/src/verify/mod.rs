@@ -68,8 +68,8 @@ pub fn turns(
     experiment.title =
         format!("{}, {} without and with {}", measurement.target.host, options.test, named(options));
     experiment.again = measurement.again.clone();
+    experiment.notes = once_each(std::mem::take(&mut experiment.notes));
     experiment.notes.extend(trouble.iter().map(|why| format!("partial: {}", chain(why))));
-    experiment.notes.dedup();
     drop(switch);
     Ok(Turns { experiment, trouble, device })
 }
@@ -83,6 +83,25 @@ fn one(
     switch.turn(with)?;
     std::thread::sleep(settle);
     measure()
+}
+
+/// Notes of all turns, those that differ in their figures only once.
+fn once_each(notes: Vec<String>) -> Vec<String> {
+    let without_figures =
+        |note: &str| note.replace(|letter: char| letter.is_ascii_digit() || letter == '.', "");
+    let mut kinds: Vec<(String, String, usize)> = Vec::new();
+    for note in notes {
+        let kind = without_figures(&note);
+        match kinds.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((.., count)) => *count += 1,
+            None => kinds.push((kind, note, 1)),
+        }
+    }
+    let text = |(_, note, count): (String, String, usize)| match count {
+        1 => note,
+        _ => format!("{note} (the first of {count} such turns)"),
+    };
+    kinds.into_iter().map(text).collect()
 }
 
 /// What the policy is called.
@@ -111,9 +130,20 @@ fn joined(whole: Option<Experiment>, mut run: Experiment, with: bool, round: u32
             let loads: Vec<String> = whole.loads.iter().map(|load| load.name.clone()).collect();
             let names = NAMES.map(str::to_owned);
             whole.runs.sort_by_key(|run| (place(&run.policy, &names), place(&run.load, &loads), run.repeat));
-            let new: Vec<String> = run.notes.into_iter().filter(|note| !whole.notes.contains(note)).collect();
-            whole.notes.extend(new);
+            whole.notes.extend(run.notes);
             whole
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::once_each;
+
+    #[test]
+    fn notes_that_differ_in_figures_only_are_one() {
+        let notes = ["late by 3.5 ms", "set clock", "late by 12 ms", "late by 12 ms"].map(str::to_owned);
+        let expected = ["late by 3.5 ms (the first of 3 such turns)", "set clock"];
+        assert_eq!(once_each(notes.into()), expected);
     }
 }

@@ -426,7 +426,7 @@ impl<'t> Parser<'t> {
         })?;
         if kind_of == ChainType::Nat {
             let remedy = "Translate with iptables -t nat; marks do not depend on it.";
-            return Err(Wrong::later(kind.span, "chains of type nat", remedy));
+            return Err(Wrong::later(kind.span, "a chain of type nat", remedy));
         }
         self.cursor.want_word("hook")?;
         let hook = self.cursor.name()?;

@@ -168,10 +168,7 @@ fn unreliable(sides: &[Side]) -> Vec<String> {
         let late = |run: &&RunRecord| run.lateness.as_ref().is_some_and(|late| !late.is_believed());
         let (count, all) = (side.experiment.runs.iter().filter(late).count(), side.experiment.runs.len());
         (count > 0).then(|| {
-            format!(
-                "In {} {count} of {all} runs are unreliable: the machine was busy with other things.",
-                side.label
-            )
+            format!("In {} {count} of {all} runs are unreliable: the machine was too busy.", side.label)
         })
     };
     sides.iter().filter_map(text_of).collect()

@@ -22,7 +22,7 @@ partial result; 4 not permitted.
 
 Examples:
   tidegate verify my-server --token token --policy fix.toml
-  tidegate verify my-server --policy gateway.sh --rounds 6 -- start eth0
+  tidegate verify my-server --policy gateway.sh --repeats 6 -- start eth0
   tidegate verify my-server --with 'ssh router sqm start' --without 'ssh router sqm stop'")]
 pub struct Options {
     /// The host where `tidegate serve` runs
@@ -61,7 +61,7 @@ pub struct Options {
     )]
     pub duration: Duration,
     /// Rounds with and without the policy; from 2 on there are confidence intervals
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long = "repeats", alias = "rounds", value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: u32,
     /// How long the line settles after each change
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]

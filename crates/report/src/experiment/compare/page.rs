@@ -196,7 +196,7 @@ fn case(comparing: &Comparing<'_>, policy: &str, load: &str) -> Markup {
             @for id in probes { (answers(&all, &name, id, &meanwhile)) }
             @for group in groups {
                 @let drawings = courses::carried(&all, &name, group, &meanwhile);
-                @let about = html! { (caption(group)) ": payload per second, sum of its transfers." };
+                @let about = html! { (caption(group)) ": goodput, sum of its transfers." };
                 (figure(&drawings, about, Reading::Across, &series::carried(&all, group)))
             }
             @for link in courses::links(&all) { (waiting(&all, &name, link, &meanwhile)) }
