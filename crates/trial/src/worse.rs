@@ -15,7 +15,7 @@ const MORE_LOST: f64 = 0.02;
 
 /// What is worse with the policy, under any load, the worst first; `None`: nothing is.
 pub(super) fn sentence(trial: &TrialDocument) -> Option<String> {
-    let mut found: Vec<(f64, String)> = pairs(trial).filter_map(|pair| worse(pair)).collect();
+    let mut found: Vec<(f64, String)> = pairs(trial).filter_map(worse).collect();
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     let more = found.len().saturating_sub(NAMED);
     let mut named: Vec<String> = found.into_iter().take(NAMED).map(|(_, text)| text).collect();
