@@ -56,7 +56,7 @@ pub(crate) fn document<T: DeserializeOwned>(
         Found::Other(value) => {
             return Err(wrong(form.0.to_owned(), format!("{WHOLE} expected, found {value}")));
         }
-        Found::Missing => return Err(wrong(form.0.to_owned(), "missing".to_owned())),
+        Found::Missing => return Err(wrong(form.0.to_owned(), missing(text))),
         Found::NoObject(found) => {
             return Err(wrong("the document".to_owned(), format!("an object expected, found {found}")));
         }
@@ -200,6 +200,19 @@ pub(crate) fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
 ) -> Result<Option<T>, D::Error> {
     Option::deserialize(from)
+}
+
+/// Why a document's form is missing: it may be the result of another command.
+fn missing(text: &str) -> String {
+    let members: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).unwrap_or_default();
+    let is_form = |name: &&String| {
+        let rest = name.strip_prefix("tidegate_").unwrap_or_default();
+        !rest.is_empty() && rest.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_')
+    };
+    match members.keys().find(is_form) {
+        Some(other) => format!("missing; this is a result of another command ({other})"),
+        None => "missing".to_owned(),
+    }
 }
 
 #[cfg(test)]

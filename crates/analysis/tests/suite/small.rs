@@ -395,13 +395,13 @@ fn every_figure_as_a_table() {
     // 2 Mbit/s for a second and then one; a mean of 9,500 bytes waits where 500,000 go in a second; 1 of 10
     // is lost, between which shares that lies: Wilson's interval.
     let expected = [
-        "Replies during the measurement: load | policy | probe | mean | median | 95 % | 99 % | longest | \
+        "Replies during the measurement: load | policy | probe | mean | median | 95 % | 99 % | max | \
         mdev | \
         jitter | lost | lost in all repeats (95 % interval) | sent",
         "1 upload | HTB | ping to b, round trip | 56.7 ms | 60.0 ms | 100 ms | 100 ms | 100 ms | 29.8 ms | \
         4.49 ms | 10.0 % | 10.0 % (1.8 % – 40.4 %) | 10",
-        "Transfers during the measurement: load | policy | transfers | payload per second | share of all | \
-        duration | retransmitted | lost | fairness",
+        "Transfers during the measurement: load | policy | transfers | goodput | share of all | \
+        duration | retransmits | lost | fairness",
         "1 upload | HTB | Upload | 1.50 Mbit/s | 88.2 % | – | 3 | 2 | 1",
         "1 upload | HTB | Download | 200 kbit/s | 11.8 % | 1.00 s | 0 | 0 | 1",
         "Links during the measurement: load | policy | link | carried | utilisation | peak backlog | mean \

@@ -29,7 +29,7 @@ pub struct Options {
     #[arg(last = true)]
     pub args: Vec<String>,
     /// The form; default: by the extension of -o, else text
-    #[arg(long, value_enum, value_name = "FORM")]
+    #[arg(long, alias = "print", value_enum, value_name = "FORM")]
     pub format: Option<GraphFormat>,
     /// Write the graph: .svg, .dot, .gv, .mmd, .mermaid, .txt or .json; default: standard output
     #[arg(short, long, value_name = "FILE")]

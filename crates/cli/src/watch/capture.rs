@@ -38,7 +38,7 @@ pub struct Options {
     /// The class, as tc names it, or `root` for the root qdisc; default: all
     pub class: Option<String>,
     /// Write pcapng; `-`: to standard output; default: print packets line by line
-    #[arg(short, long, value_name = "PCAPNG")]
+    #[arg(short, long, alias = "output", short_alias = 'o', value_name = "PCAPNG")]
     pub write: Option<PathBuf>,
     /// Print one JSON document for each packet, one per line
     #[arg(long, conflicts_with = "write")]

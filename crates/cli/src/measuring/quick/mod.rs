@@ -105,7 +105,7 @@ fn bar(options: &Options) -> ProgressBar {
     let is_shown = crate::output::progress_columns().is_some();
     let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(options.duration.0 / 1_000_000_000), target);
-    if let Ok(style) = ProgressStyle::with_template("{elapsed}/{len}s {wide_msg}") {
+    if let Ok(style) = ProgressStyle::with_template("{elapsed} of about {len} s  {wide_msg}") {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(250));
