@@ -9,6 +9,7 @@
 mod axis;
 mod cases;
 mod cdf;
+mod compact;
 mod drawing;
 mod file;
 mod labels;

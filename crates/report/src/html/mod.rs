@@ -4,6 +4,7 @@
 //! small script makes tabs of the loads and reads out what is under the pointer, from those tables.
 
 mod classes;
+mod csv;
 pub(crate) mod document;
 mod head;
 mod latency;

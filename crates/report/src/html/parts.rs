@@ -1,5 +1,6 @@
 //! Pieces of markup that the sections share.
 
+use super::csv::csv;
 use crate::chart::Drawing;
 use maud::{Markup, PreEscaped, html};
 
@@ -22,6 +23,8 @@ pub(crate) trait Tabled {
     fn table(&self) -> Markup;
     /// The table behind a line to open it.
     fn behind(&self) -> Markup;
+    /// Its values, comma-separated, behind a line to open them.
+    fn csv_behind(&self) -> Markup;
 }
 
 /// Rows of a table at most.
@@ -55,6 +58,16 @@ impl Tabled for Data {
     fn behind(&self) -> Markup {
         html! { details { summary { "Figures" } (self.table()) } }
     }
+
+    fn csv_behind(&self) -> Markup {
+        html! {
+            details.csv {
+                summary { "Figures (CSV)" }
+                // A newline at the beginning would not be shown.
+                pre tabindex="0" { (csv(self)) }
+            }
+        }
+    }
 }
 
 /// Is there nothing in it?
@@ -78,7 +91,7 @@ pub(crate) fn figure(drawings: &[Drawing], caption: Markup, reading: Reading, da
         figure data-read=[way] {
             figcaption { (tied(caption)) }
             @for drawing in drawings { (inline(drawing)) }
-            (data.behind())
+            (data.csv_behind())
         }
     }
 }
