@@ -2,13 +2,74 @@
 //! file that is opened in a drawing program.
 
 use super::drawing::WIDE;
+use super::thin::thin;
 use std::fmt::Write as _;
 
 /// A chart's background and marks, shortened: what lies behind the marks, the grid among the marks, and the
 /// marks.
 pub(super) fn compact(under: &str, marks: &str, height: f64) -> (String, String) {
     let (under, grid) = without_grid(under, height);
-    (under, grid + &with_short_paths(marks))
+    (with_grouped_figures(&under), grid + &with_short_paths(marks))
+}
+
+/// Puts the figures of each axis into a group that has what they share.
+fn with_grouped_figures(under: &str) -> String {
+    // Left of the plot, their baseline .35 of 12 pixels below the line: the style of pages moves them there.
+    let upright = |rest: &str| {
+        let (y, rest) = rest.split_once("\" dy=\".35em\">")?;
+        Some((String::new(), format!(" y=\"{y}\""), rest.to_owned()))
+    };
+    let across = |rest: &str| {
+        let (x, rest) = rest.split_once("\" y=\"")?;
+        let (y, rest) = rest.split_once("\">")?;
+        let x = if x == "0%" { String::new() } else { format!(" x=\"{x}\"") };
+        Some((y.to_owned(), x, rest.to_owned()))
+    };
+    let (under, upright) = grouped(under, "<text class=\"end\" x=\"-8\" y=\"", upright);
+    let (under, across) = grouped(&under, "<text class=\"mid\" x=\"", across);
+    let mut out = under;
+    for (_, texts) in upright {
+        let _ = write!(out, "<g class=\"upright\">{texts}</g>");
+    }
+    for (y, texts) in across {
+        let _ = write!(out, "<g class=\"mid\" transform=\"translate(0 {y})\">{texts}</g>");
+    }
+    out
+}
+
+/// Takes texts that begin so out of markup, and joins those with the same key. `read` splits what follows the
+/// beginning into the key, the attributes that stay, and the content with all that follows.
+fn grouped(
+    markup: &str,
+    beginning: &str,
+    read: impl Fn(&str) -> Option<(String, String, String)>,
+) -> (String, Vec<(String, String)>) {
+    let mut pieces = markup.split(beginning);
+    let mut left = pieces.next().unwrap_or_default().to_owned();
+    let mut groups: Vec<(String, String)> = Vec::new();
+    for piece in pieces {
+        let found = read(piece)
+            .and_then(|(key, kept, rest)| {
+                let (content, after) = rest.split_once("</text>")?;
+                Some((key, format!("<text{kept}>{content}</text>"), after.to_owned()))
+            })
+            // Its own closing tag comes first.
+            .filter(|_| piece.find('<').is_some_and(|at| piece[at..].starts_with("</text>")));
+        match found {
+            Some((key, text, after)) => {
+                match groups.iter_mut().find(|(known, _)| *known == key) {
+                    Some((_, texts)) => *texts += &text,
+                    None => groups.push((key, text)),
+                }
+                left += &after;
+            }
+            None => {
+                left += beginning;
+                left += piece;
+            }
+        }
+    }
+    (left, groups)
 }
 
 const GRID: &str = "<line class=\"grid\" ";
@@ -45,19 +106,21 @@ fn with_short_paths(marks: &str) -> String {
     let mut out = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         let (path, after) = piece.split_once('"').unwrap_or((piece, ""));
-        let shorter = short_path(path);
+        // The edge of an area below a line is covered by the line.
+        let is_below = out.rsplit_once('<').is_some_and(|(_, tag)| tag.contains("class=\"fill-"));
+        let shorter = short_path(path, if is_below { COLUMNS / 2 } else { COLUMNS });
         let _ = write!(out, " d=\"{shorter}\"{after}");
     }
     out
 }
 
-/// A path with whole units across, and without points that lie on the way.
-fn short_path(path: &str) -> String {
+/// A path with whole units across and half pixels down, and without points that lie on the way.
+fn short_path(path: &str, columns: usize) -> String {
     let mut out = String::with_capacity(path.len());
     for piece in path.split_inclusive('M').map(|piece| piece.trim_end_matches('M')).filter(|p| !p.is_empty())
     {
         match points(piece.trim_end_matches('Z')) {
-            Some(points) if points.len() > 1 => write_points(&mut out, &points),
+            Some(points) if points.len() > 1 => write_points(&mut out, &thinned(&points, columns)),
             // A dot, or what is no chain of points.
             _ => {
                 out.push('M');
@@ -71,15 +134,24 @@ fn short_path(path: &str) -> String {
     out
 }
 
-/// The points of a piece of a path, `X Yl…`: units across, tenths down; `None`: it has other commands.
+/// Columns that a long path is thinned to: a page's plot has a few pixels for each.
+const COLUMNS: usize = 100;
+
+/// A path of many points with fewer, looking the same.
+fn thinned(points: &[(i64, i64)], columns: usize) -> Vec<(i64, i64)> {
+    let placed: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (x as f64, y as f64)).collect();
+    thin(&placed, WIDE, columns).into_iter().map(|(x, y)| (x as i64, y as i64)).collect()
+}
+
+/// The points of a piece of a path, `X Yl…`: units across, tenths (halves of ten) down; `None`: it has other commands.
 fn points(piece: &str) -> Option<Vec<(i64, i64)>> {
     let mut points = Vec::new();
     let (mut x, mut y) = (0, 0);
     for pair in piece.split('l') {
         let (across, down) = pair_of(pair)?;
         (x, y) = (x + across, y + down);
-        // Half units are rounded up everywhere: neighbours keep their order.
-        points.push(((x + 5).div_euclid(10), y));
+        // The same everywhere: neighbours keep their order.
+        points.push(((x + 5).div_euclid(10), (y + 2).div_euclid(5) * 5));
     }
     Some(points)
 }
@@ -155,22 +227,22 @@ mod tests {
     #[test]
     fn level_and_upright_pieces_are_short() {
         let stairs = "M0 92l47.6 0l0-.4l47.6 0l0 0l47.7 0l0 .4l47.6 0Z";
-        assert_eq!(short_path(stairs), "M0 92h48v-.4h95v.4h48Z");
+        assert_eq!(short_path(stairs, COLUMNS), "M0 92h48v-.5h95v.5h48Z");
         let line = "M23.8 59.3l9.5-.3l9.6 .2l9.5 0M500 1l10 10";
-        assert_eq!(short_path(line), "M24 59.3l9-.3 10 .2h9M500 1l10 10");
+        assert_eq!(short_path(line, COLUMNS), "M24 59.5l9-.5h19M500 1l10 10");
     }
 
     /// A line of almost no length with round ends is a dot: rounding must not remove it.
     #[test]
     fn dots_and_strokes_are_kept() {
         for path in ["M5.3 6h.1", "M4 0v7M8 0v7", "M0 12H1000", "M1 2"] {
-            assert_eq!(short_path(path), path);
+            assert_eq!(short_path(path, COLUMNS), path);
         }
     }
 
     #[test]
     fn there_and_back_again_keeps_the_turn() {
-        assert_eq!(short_path("M0 0l10 0l20 0l-5 0l0 10l0-10"), "M0 0h30-5v10-10");
+        assert_eq!(short_path("M0 0l10 0l20 0l-5 0l0 10l0-10", COLUMNS), "M0 0h30-5v10-10");
     }
 
     #[test]
@@ -180,5 +252,17 @@ mod tests {
         let (left, marks) = compact(under, "<path d=\"M0 0l10 0\"/>", 150.0);
         assert_eq!(left, "<rect/><text>0</text><line class=\"base\"/>");
         assert_eq!(marks, "<path class=\"grid\" d=\"M0 150h1000M154 0v150\"/><path d=\"M0 0h10\"/>");
+    }
+
+    #[test]
+    fn figures_of_an_axis_are_a_group() {
+        let under = "<rect/><text class=\"end\" x=\"-8\" y=\"150\" dy=\".35em\">0</text>\
+            <text class=\"end\" x=\"-8\" y=\"-11\">ms</text>\
+            <text class=\"end\" x=\"-8\" y=\"9\" dy=\".35em\">10</text>\
+            <text class=\"mid\" x=\"0%\" y=\"166\">0</text><text class=\"mid\" x=\"50%\" y=\"166\">1 s</text>";
+        let expected = "<rect/><text class=\"end\" x=\"-8\" y=\"-11\">ms</text>\
+            <g class=\"upright\"><text y=\"150\">0</text><text y=\"9\">10</text></g>\
+            <g class=\"mid\" transform=\"translate(0 166)\"><text>0</text><text x=\"50%\">1 s</text></g>";
+        assert_eq!(with_grouped_figures(under), expected);
     }
 }

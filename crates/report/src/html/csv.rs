@@ -11,38 +11,47 @@ const FAMILIES: [&[(&str, i32)]; 3] = [
 ];
 
 /// A table as comma-separated values: a unit that all values of a column can have stands in its heading, in
-/// brackets, and a missing value (`–`) is empty.
-pub(super) fn csv(data: &Data) -> String {
+/// brackets, and a missing value (`–`) is empty. At most `most` rows.
+pub(super) fn csv(data: &Data, most: usize) -> String {
     let columns: Vec<Column> = (0..data.head.len()).map(|at| Column::of(data, at)).collect();
-    let heads = data.head.iter().zip(&columns).map(|(head, column)| match column.unit {
-        "" => head.clone(),
-        unit => format!("{head} ({unit})"),
+    let heads = data.head.iter().zip(&columns).map(|(head, column)| {
+        let from = if column.is_chain { " from" } else { "" };
+        match column.unit {
+            "" => head.clone(),
+            unit => format!("{head}{from} ({unit})"),
+        }
     });
     let mut out = line(heads);
-    for row in &data.rows {
+    for row in data.rows.iter().take(most) {
         out += &line(row.iter().zip(&columns).map(|(cell, column)| column.value(cell)));
     }
     out
 }
 
 /// What a column's values are written in.
+#[derive(Clone, Copy)]
 struct Column {
     /// Empty: values stay as they are.
     unit: &'static str,
     power: i32,
     family: &'static [(&'static str, i32)],
+    /// Its values are spans of which each begins where the one before ends: the beginnings are enough.
+    is_chain: bool,
 }
 
 impl Column {
     /// The largest unit that occurs, where every value is missing or has one of the same family.
     fn of(data: &Data, at: usize) -> Column {
         let cells = || data.rows.iter().filter_map(|row| row.get(at)).filter(|cell| !is_missing(cell));
-        let plain = Column { unit: "", power: 0, family: &[] };
+        let plain = Column { unit: "", power: 0, family: &[], is_chain: false };
         let percent: &'static [(&'static str, i32)] = &[("%", 0)];
         let found = FAMILIES.into_iter().chain([percent]).find_map(|family| {
             let units: Option<Vec<(&'static str, i32)>> = cells().map(|cell| unit_of(cell, family)).collect();
             let (unit, power) = units?.into_iter().max_by_key(|(_, power)| *power)?;
-            Some(Column { unit, power, family })
+            let spans: Option<Vec<(&str, &str)>> =
+                cells().map(|cell| parts(cell)?.0.split_once('–')).collect();
+            let is_chain = spans.is_some_and(|spans| spans.windows(2).all(|pair| pair[0].1 == pair[1].0));
+            Some(Column { unit, power, family, is_chain })
         });
         found.unwrap_or(plain)
     }
@@ -52,7 +61,10 @@ impl Column {
             return String::new();
         }
         match (unit_of(cell, self.family), parts(cell)) {
-            (Some((_, power)), Some((number, _))) => shifted(number, power - self.power),
+            (Some((_, power)), Some((number, _))) => {
+                let from = if self.is_chain { number.split('–').next() } else { None };
+                shifted(from.unwrap_or(number), power - self.power)
+            }
             _ => cell.to_owned(),
         }
     }
@@ -137,17 +149,23 @@ mod tests {
                 &["2–3 s", "–", "0 bit/s", "–", "", "2"],
             ],
         );
-        let expected = "time (s),median (s),sent (Mbit/s),share,class,lost\n\
-            0–1,0.0301,0.0856,3.2 %,1:10,0\n\
-            1–2,1.5,34.8,<0.1 %,1:20,1\n\
-            2–3,,0,,,2\n";
-        assert_eq!(csv(&table), expected);
+        let expected = "time from (s),median (s),sent (Mbit/s),share,class,lost\n\
+            0,0.0301,0.0856,3.2 %,1:10,0\n\
+            1,1.5,34.8,<0.1 %,1:20,1\n\
+            2,,0,,,2\n";
+        assert_eq!(csv(&table, 9), expected);
     }
 
     #[test]
     fn foreign_text_stays_one_field_and_no_formula() {
         let table = data(&["who"], &[&["a, \"b\""], &["=1+1"], &["-5"], &["-x"], &["+49"]]);
-        assert_eq!(csv(&table), "who\n\"a, \"\"b\"\"\"\n'=1+1\n-5\n'-x\n+49\n");
+        assert_eq!(csv(&table, 9), "who\n\"a, \"\"b\"\"\"\n'=1+1\n-5\n'-x\n+49\n");
+    }
+
+    /// Spans with gaps keep both ends.
+    #[test]
+    fn spans_that_do_not_follow_each_other_are_whole() {
+        assert_eq!(csv(&data(&["time"], &[&["0–1 s"], &["2–3 s"]]), 9), "time (s)\n0–1\n2–3\n");
     }
 
     #[test]

@@ -75,7 +75,11 @@
       box.replaceChildren(...row.map((text, n) => {
         const line = document.createElement(n ? 'div' : 'b');
         const [, name, unit] = heads[n].match(/^(.*?)(?: \(([^()]*)\))?$/);
-        const value = text === '' ? '–' : unit ? text + ' ' + unit : text;
+        const next = rows[rows.indexOf(row) + 1];
+        // Spans follow each other; of the last only the beginning is known.
+        const from = !n && name.endsWith(' from');
+        const span = from ? (next ? text + '–' + next[0] : 'from ' + text) : text;
+        const value = text === '' ? '–' : unit ? span + ' ' + unit : span;
         line.textContent = n ? name + ' ' + value : (upwards ? value + ' ' + name : value);
         return line;
       }));

@@ -30,28 +30,25 @@ pub(crate) trait Tabled {
 /// Rows of a table at most.
 const MOST_TABLE_ROWS: usize = 200;
 
+/// How many rows of a table are not on the page.
+fn left_out(data: &Data) -> Markup {
+    let more = data.rows.len().saturating_sub(MOST_TABLE_ROWS);
+    html! {
+        @if more > 0 { p.small { (more) " more rows are left out here; --json has all figures." } }
+    }
+}
+
 impl Tabled for Data {
     fn table(&self) -> Markup {
-        let more = self.rows.len().saturating_sub(MOST_TABLE_ROWS);
         html! {
             div.scroll tabindex="0" {
                 table {
                     caption { (self.caption) }
                     thead { tr { @for cell in &self.head { th scope="col" { (cell) } } } }
-                    tbody {
-                        @for row in self.rows.iter().take(MOST_TABLE_ROWS) {
-                            tr {
-                                @for (n, cell) in row.iter().enumerate() {
-                                    @if n == 0 { th scope="row" { (cell) } } @else { td { (cell) } }
-                                }
-                            }
-                        }
-                    }
+                    tbody { (rows(&self.rows[..self.rows.len().min(MOST_TABLE_ROWS)])) }
                 }
             }
-            @if more > 0 {
-                p.small { (more) " more rows are left out here; --json has all figures." }
-            }
+            (left_out(self))
         }
     }
 
@@ -64,10 +61,25 @@ impl Tabled for Data {
             details.csv {
                 summary { "Figures (CSV)" }
                 // A newline at the beginning would not be shown.
-                pre tabindex="0" { (csv(self)) }
+                pre tabindex="0" { (csv(self, MOST_TABLE_ROWS)) }
+                (left_out(self))
             }
         }
     }
+}
+
+/// Rows of a table, without the end tags that HTML does not need: tables are a large part of a page.
+fn rows(rows: &[Vec<String>]) -> Markup {
+    let mut out = String::new();
+    for row in rows {
+        out.push_str("<tr>");
+        for (n, cell) in row.iter().enumerate() {
+            out.push_str(if n == 0 { "<th>" } else { "<td>" });
+            out.push_str(&html! { (cell) }.0);
+        }
+    }
+    // Cells were escaped above.
+    PreEscaped(out)
 }
 
 /// Is there nothing in it?

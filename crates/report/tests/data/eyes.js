@@ -53,7 +53,8 @@
   all('figure').forEach(figure => {
     if (!figure.querySelector('svg')) found.empty.push(name(figure));
   });
-  all('svg.chart').forEach(chart => {
+  // (A drawing that a narrow page replaces by text is not there.)
+  all('svg.chart').filter(chart => !chart.closest('.only-wide') || shown(chart)).forEach(chart => {
     const marks = all('.mark', chart).filter(mark => mark.getBBox().width + mark.getBBox().height > 0);
     if (!marks.length) found.empty.push('no marks: ' + name(chart));
     if (!chart.getAttribute('aria-label') || !chart.querySelector('desc').textContent) found.empty.push('no words: ' + name(chart));
