@@ -292,7 +292,7 @@ fn answers(under: &Under<'_>, shown: &[RunView<'_>], id: &str, meanwhile: &Happe
         @if !distribution.is_empty() {
             @let about = html! {
                 (caption("distribution"))
-                "(CDF): the share of requests answered within a time; losses leave a gap at the top."
+                " (CDF): the share of requests answered within a time; losses leave a gap at the top."
             };
             (figure(&distribution, about, Reading::None, &series::percentiles(shown, id)))
         }

@@ -1,5 +1,5 @@
-//! Places in a row and the links between them, from left to right where there is room, else downwards: text that
-//! stays readable on a phone.
+//! Places in a row and the links between them, from left to right where there is room, else downwards: text
+//! that stays readable on a phone.
 
 use super::parts::prose;
 use maud::{Markup, html};

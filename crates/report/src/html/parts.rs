@@ -21,8 +21,8 @@ pub(crate) enum Reading {
 pub(crate) trait Tabled {
     /// The table itself.
     fn table(&self) -> Markup;
-    /// The table behind a line to open it.
-    fn behind(&self) -> Markup;
+    /// The table, for few columns: on a phone each row is a block, and nothing is wider than the page.
+    fn folding(&self) -> Markup;
     /// Its values, comma-separated, behind a line to open them.
     fn csv_behind(&self) -> Markup;
 }
@@ -52,8 +52,25 @@ impl Tabled for Data {
         }
     }
 
-    fn behind(&self) -> Markup {
-        html! { details { summary { "Figures" } (self.table()) } }
+    fn folding(&self) -> Markup {
+        html! {
+            table.folding {
+                caption { (self.caption) }
+                thead { tr { @for cell in &self.head { th scope="col" { (cell) } } } }
+                tbody {
+                    @for row in &self.rows {
+                        tr {
+                            @for (cell, head) in row.iter().zip(&self.head).take(1) {
+                                th scope="row" title=(head) { (cell) }
+                            }
+                            @for (cell, head) in row.iter().zip(&self.head).skip(1) {
+                                td data-head=(head) { (cell) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 
     fn csv_behind(&self) -> Markup {
