@@ -143,8 +143,8 @@ fn thinned(points: &[(i64, i64)], columns: usize) -> Vec<(i64, i64)> {
     thin(&placed, WIDE, columns).into_iter().map(|(x, y)| (x as i64, y as i64)).collect()
 }
 
-/// The points of a piece of a path, `X Yl…`: units across, tenths down, in halves of ten; `None`: it has other
-/// commands.
+/// The points of a piece of a path, `X Yl…`: units across, tenths down, in halves of ten; `None`: it has
+/// other commands.
 fn points(piece: &str) -> Option<Vec<(i64, i64)>> {
     let mut points = Vec::new();
     let (mut x, mut y) = (0, 0);

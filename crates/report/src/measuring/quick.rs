@@ -5,13 +5,15 @@ use crate::chart::{
 };
 use crate::html::document::document as page_document;
 use crate::html::parts::{Data, Reading, Tabled as _, figure, prose, span_title, spans};
-use crate::table::{Align, Table};
+use crate::spark::{SparkSeries, sparklines};
+use crate::table::{Align, Table, columns};
 use maud::{Markup, html};
 use std::fmt::Write as _;
 use tidegate_measure::Durations;
 use tidegate_measure::numbers::{format_duration, milliseconds, percent, rate};
 use tidegate_measure::quick::{
-    CapacityEstimate, Grade, LoadDirection, LoadPhase, NOTHING, PredictedRtt, Quick, Remedy, Stretch,
+    CapacityEstimate, Grade, HopResult, LoadDirection, LoadPhase, NOTHING, PredictedRtt, Quick, Remedy,
+    Stretch,
 };
 use tidegate_text::shell_word;
 
@@ -210,7 +212,7 @@ fn rows(quick: &Quick) -> Vec<Vec<String>> {
             _ => "–".to_owned(),
         }
     };
-    let row = |(place, of): (usize, &tidegate_measure::quick::HopResult)| {
+    let row = |(place, of): (usize, &HopResult)| {
         let phases = (0..quick.phases.len()).map(|phase| cell(place, phase));
         std::iter::once(of.name.clone()).chain(phases).collect()
     };
@@ -232,6 +234,7 @@ pub fn text(quick: &Quick) -> String {
         table.row(row);
     });
     let _ = write!(out, "{table}");
+    out += &sparks(quick);
     for phase in quick.phases.iter().filter(|phase| !phase.by.is_empty()) {
         let _ = writeln!(out, "{}: {}", phase.load.word(), phase.by);
     }
@@ -265,6 +268,23 @@ pub fn text(quick: &Quick) -> String {
     out
 }
 
+/// Each place over time, for people at a terminal; nothing in pipes.
+fn sparks(quick: &Quick) -> String {
+    if columns() == usize::MAX {
+        return String::new();
+    }
+    let end = quick.phases.iter().map(|phase| phase.window.1).max().unwrap_or(0);
+    let series = |place: &HopResult| SparkSeries {
+        label: place.name.clone(),
+        points: place.requests.iter().map(|request| (request.sent_ns, request.took_ns)).collect(),
+    };
+    let all: Vec<SparkSeries> = quick.places.iter().map(series).collect();
+    let marks: Vec<(u64, &str)> =
+        quick.phases.iter().map(|phase| (phase.window.0, phase.load.word())).collect();
+    let shown = sparklines("Round trips", &all, end, &marks, columns());
+    if shown.is_empty() { shown } else { format!("\n{shown}\n") }
+}
+
 /// What comes before the command that tries the policy.
 fn tried_by(remedy: &Remedy) -> &'static str {
     match remedy.saved {
@@ -289,7 +309,7 @@ fn cured_by(remedy: &Remedy) -> String {
 pub fn chart(quick: &Quick) -> Drawing {
     let all = || quick.places.iter().flat_map(|place| &place.requests).filter_map(|request| request.took_ns);
     let end = quick.phases.iter().map(|phase| phase.window.1).max().unwrap_or(1);
-    let course = |(n, place): (usize, &tidegate_measure::quick::HopResult)| ChartSeries {
+    let course = |(n, place): (usize, &HopResult)| ChartSeries {
         name: place.name.clone(),
         look: Look(n),
         points: place
@@ -457,7 +477,6 @@ mod tests {
     use serde_json::Value;
     use tidegate_analysis::quick::json;
     use tidegate_measure::pinged::PingRequest;
-    use tidegate_measure::quick::HopResult;
 
     const MS: u64 = 1_000_000;
 
