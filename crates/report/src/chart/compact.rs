@@ -1,15 +1,14 @@
 //! Shorter markup for charts in pages: most of a page is paths and grids, of which a browser needs less than
 //! a file that is opened in a drawing program.
 
-use super::drawing::WIDE;
 use super::thin::thin;
 use std::fmt::Write as _;
 
 /// A chart's background and marks, shortened: what lies behind the marks, the grid among the marks, and the
-/// marks.
-pub(super) fn compact(under: &str, marks: &str, height: f64) -> (String, String) {
-    let (under, grid) = without_grid(under, height);
-    (with_grouped_figures(&under), grid + &with_short_paths(marks))
+/// marks. `wide` and `height`: the units of the marks.
+pub(super) fn compact(under: &str, marks: &str, (wide, height): (f64, f64)) -> (String, String) {
+    let (under, grid) = without_grid(under, (wide, height));
+    (with_grouped_figures(&under), grid + &with_short_paths(marks, wide))
 }
 
 /// Puts the figures of each axis into a group that has what they share.
@@ -75,7 +74,7 @@ fn grouped(
 const GRID: &str = "<line class=\"grid\" ";
 
 /// Takes grid lines out of a background; returns what is left, and the lines as one path in the marks' units.
-fn without_grid(under: &str, height: f64) -> (String, String) {
+fn without_grid(under: &str, (wide, height): (f64, f64)) -> (String, String) {
     let (mut left, mut path, mut rest) = (String::with_capacity(under.len()), String::new(), under);
     while let Some((before, after)) = rest.split_once(GRID) {
         left.push_str(before);
@@ -90,8 +89,8 @@ fn without_grid(under: &str, height: f64) -> (String, String) {
             after.split_once('"')?.0.trim_end_matches('%').parse::<f64>().ok()
         };
         let _ = match (value("y1"), value("x1")) {
-            (Some(y), _) => write!(path, "M0 {y}h{WIDE}"),
-            (None, Some(percent)) => write!(path, "M{} 0v{height}", (percent * WIDE / 100.0).round()),
+            (Some(y), _) => write!(path, "M0 {y}h{wide}"),
+            (None, Some(percent)) => write!(path, "M{} 0v{height}", (percent * wide / 100.0).round()),
             (None, None) => write!(left, "{GRID}{line}/>"),
         };
     }
@@ -101,26 +100,26 @@ fn without_grid(under: &str, height: f64) -> (String, String) {
 }
 
 /// Markup with each path shortened.
-fn with_short_paths(marks: &str) -> String {
+fn with_short_paths(marks: &str, wide: f64) -> String {
     let mut pieces = marks.split(" d=\"");
     let mut out = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         let (path, after) = piece.split_once('"').unwrap_or((piece, ""));
         // The edge of an area below a line is covered by the line.
         let is_below = out.rsplit_once('<').is_some_and(|(_, tag)| tag.contains("class=\"fill-"));
-        let shorter = short_path(path, if is_below { COLUMNS / 2 } else { COLUMNS });
+        let shorter = short_path(path, (wide, if is_below { COLUMNS / 2 } else { COLUMNS }));
         let _ = write!(out, " d=\"{shorter}\"{after}");
     }
     out
 }
 
 /// A path with whole units across and half pixels down, and without points that lie on the way.
-fn short_path(path: &str, columns: usize) -> String {
+fn short_path(path: &str, within: (f64, usize)) -> String {
     let mut out = String::with_capacity(path.len());
     for piece in path.split_inclusive('M').map(|piece| piece.trim_end_matches('M')).filter(|p| !p.is_empty())
     {
         match points(piece.trim_end_matches('Z')) {
-            Some(points) if points.len() > 1 => write_points(&mut out, &thinned(&points, columns)),
+            Some(points) if points.len() > 1 => write_points(&mut out, &thinned(&points, within)),
             // A dot, or what is no chain of points.
             _ => {
                 out.push('M');
@@ -138,9 +137,9 @@ fn short_path(path: &str, columns: usize) -> String {
 const COLUMNS: usize = 100;
 
 /// A path of many points with fewer, looking the same.
-fn thinned(points: &[(i64, i64)], columns: usize) -> Vec<(i64, i64)> {
+fn thinned(points: &[(i64, i64)], (wide, columns): (f64, usize)) -> Vec<(i64, i64)> {
     let placed: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (x as f64, y as f64)).collect();
-    thin(&placed, WIDE, columns).into_iter().map(|(x, y)| (x as i64, y as i64)).collect()
+    thin(&placed, wide, columns).into_iter().map(|(x, y)| (x as i64, y as i64)).collect()
 }
 
 /// The points of a piece of a path, `X Yl…`: units across, tenths down, in halves of ten; `None`: it has
@@ -228,29 +227,29 @@ mod tests {
     #[test]
     fn level_and_upright_pieces_are_short() {
         let stairs = "M0 92l47.6 0l0-.4l47.6 0l0 0l47.7 0l0 .4l47.6 0Z";
-        assert_eq!(short_path(stairs, COLUMNS), "M0 92h48v-.5h95v.5h48Z");
+        assert_eq!(short_path(stairs, (1000.0, COLUMNS)), "M0 92h48v-.5h95v.5h48Z");
         let line = "M23.8 59.3l9.5-.3l9.6 .2l9.5 0M500 1l10 10";
-        assert_eq!(short_path(line, COLUMNS), "M24 59.5l9-.5h19M500 1l10 10");
+        assert_eq!(short_path(line, (1000.0, COLUMNS)), "M24 59.5l9-.5h19M500 1l10 10");
     }
 
     /// A line of almost no length with round ends is a dot: rounding must not remove it.
     #[test]
     fn dots_and_strokes_are_kept() {
         for path in ["M5.3 6h.1", "M4 0v7M8 0v7", "M0 12H1000", "M1 2"] {
-            assert_eq!(short_path(path, COLUMNS), path);
+            assert_eq!(short_path(path, (1000.0, COLUMNS)), path);
         }
     }
 
     #[test]
     fn there_and_back_again_keeps_the_turn() {
-        assert_eq!(short_path("M0 0l10 0l20 0l-5 0l0 10l0-10", COLUMNS), "M0 0h30-5v10-10");
+        assert_eq!(short_path("M0 0l10 0l20 0l-5 0l0 10l0-10", (1000.0, COLUMNS)), "M0 0h30-5v10-10");
     }
 
     #[test]
     fn grids_are_one_path() {
         let under = "<rect/><line class=\"grid\" x2=\"100%\" y1=\"150\" y2=\"150\"/><text>0</text>\
             <line class=\"grid\" x1=\"15.4%\" x2=\"15.4%\" y2=\"150\"/><line class=\"base\"/>";
-        let (left, marks) = compact(under, "<path d=\"M0 0l10 0\"/>", 150.0);
+        let (left, marks) = compact(under, "<path d=\"M0 0l10 0\"/>", (1000.0, 150.0));
         assert_eq!(left, "<rect/><text>0</text><line class=\"base\"/>");
         assert_eq!(marks, "<path class=\"grid\" d=\"M0 150h1000M154 0v150\"/><path d=\"M0 0h10\"/>");
     }

@@ -117,7 +117,7 @@ impl Drawing {
     /// The same as [`Drawing::content`], shorter: see [`compact`].
     fn page_content(&self) -> String {
         let Body::Plot { height, under, marks, over, .. } = &self.body else { return String::new() };
-        let (under, marks) = compact(under, marks, *height);
+        let (under, marks) = compact(under, marks, (WIDE, *height));
         format!(
             "{under}<svg class=\"marks\" width=\"100%\" height=\"{height}\" viewBox=\"0 0 {WIDE} {height}\" \
              preserveAspectRatio=\"none\">{marks}</svg>{over}"

@@ -1,7 +1,7 @@
 //! The figures of a chart as comma-separated values (RFC 4180): a text that people copy or save, and that the
 //! page's script reads.
 
-use super::parts::Data;
+use tidegate_analysis::data::Data;
 
 /// Units that are multiples of each other, with the power of ten of each.
 const FAMILIES: [&[(&str, i32)]; 3] = [
