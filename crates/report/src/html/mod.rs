@@ -15,6 +15,7 @@ mod policy;
 mod queues;
 mod sealed;
 mod tables;
+mod tree;
 
 use crate::chart::STYLE;
 use document::{PAGE_STYLE, SCRIPT};

@@ -2,8 +2,9 @@
 
 use super::chain::{ChainLink, ChainPlace, chain};
 use super::palette::Palette;
-use super::parts::{Data, Tabled as _, inline, tied};
-use crate::chart::{TreeBox, tree};
+use super::parts::{Data, Tabled as _, tied};
+use super::tree::nested;
+use crate::chart::TreeBox;
 use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_analysis::trial::{ClassFigures, Pair, classes_at_work, label};
@@ -40,26 +41,20 @@ fn one(trial: &TrialDocument, device: &str, run: Option<&TrialRun>, palette: &Pa
     let dead: Vec<&str> =
         here.iter().filter(|node| node.unreachable.is_some()).map(|node| node.id.as_str()).collect();
     let title = format!("The queues on {device}");
-    let mut description = format!(
-        "{classes} classes; filters choose a packet's class, and it leaves through the classes above."
-    );
-    if !dead.is_empty() {
-        description += &format!(" No packet reaches {}.", dead.join(", "));
-    }
     let under = run.map_or_else(String::new, |run| format!(", under {}", run.title));
     let caption = html! {
         b { (title) "." }
-        " On the right, the filters of a class. The bar: the share of its ceiling that it used" (under)
-        "; the stroke on the bar is its guaranteed rate."
+        " " (classes) " classes; ◂ marks the filters of a class. The bar: the share of its ceiling that it used"
+        (under) "; the stroke on the bar is its guaranteed rate."
         @if !dead.is_empty() {
-            " " span.key.lost { "Hatched: no packet reaches " (dead.join(", ")) "." }
+            " " span.key.lost { "No packet reaches " (dead.join(", ")) "." }
         }
         @if left_out > 0 { " " (left_out) " classes that carried nothing are only in the figures." }
     };
     html! {
-        figure.wide {
-            figcaption { (tied(caption)) }
-            (inline(&tree(&title, &description, &nodes)))
+        div.queues {
+            p.small { (tied(caption)) }
+            (nested(&title, &nodes))
             (table(trial, &here, run).csv_behind())
         }
     }
