@@ -98,7 +98,7 @@ fn as_people_see_it() {
             format!(
                 "read_out {}",
                 if scripted {
-                    "\"32–33 s · without: median 1400 ms · without: longest 1413 ms · without: lost 0\""
+                    "\"32–33 s · without: median 1400 ms · without: max 1413 ms · without: lost 0\""
                 } else {
                     "\"\""
                 }

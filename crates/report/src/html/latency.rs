@@ -124,7 +124,7 @@ fn time_table(pair: &FigurePair<'_>, probe: &TrialProbe, end: u64) -> Data {
     let has_lost = sides(pair).any(|(_, _, probe)| probe.answers.iter().any(|(_, took)| took.is_none()));
     let mut head = vec!["time".to_owned()];
     for (word, ..) in sides(pair) {
-        head.extend([format!("{word}: median"), format!("{word}: longest")]);
+        head.extend([format!("{word}: median"), format!("{word}: max")]);
         head.extend(has_lost.then(|| format!("{word}: lost")));
     }
     let row = |span: (u64, u64)| {

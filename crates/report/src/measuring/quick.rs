@@ -409,7 +409,7 @@ fn over_time(quick: &Quick) -> Data {
     let end = quick.phases.iter().map(|phase| phase.window.1).max().unwrap_or(1);
     let mut head = vec!["time".to_owned()];
     for place in &quick.places {
-        head.extend(["median", "longest", "lost"].map(|what| format!("{}: {what}", place.name)));
+        head.extend(["median", "max", "lost"].map(|what| format!("{}: {what}", place.name)));
     }
     let row = |(from, to): (u64, u64)| {
         let mut row = vec![span_title((from, to))];
@@ -540,7 +540,7 @@ mod tests {
         assert!(page.contains("<h1 class=\"name bad\">Grade D</h1>"), "{page}");
         let marked = "<li class=\"now bad\" aria-current=\"true\"><b>D</b>200 to 400\u{a0}ms</li>";
         assert!(page.contains(marked), "{page}");
-        let head = "time from (s),gateway: median (ms),gateway: longest (ms),gateway: lost,far: median (ms)";
+        let head = "time from (s),gateway: median (ms),gateway: max (ms),gateway: lost,far: median (ms)";
         assert!(page.contains(head), "{page}");
         assert!(
             page.contains("<td data-head=\"upload\">") || page.contains("<td data-head=\"up\">"),
