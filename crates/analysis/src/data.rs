@@ -13,8 +13,47 @@ pub struct Data {
     pub rows: Vec<Vec<String>>,
 }
 
-/// The first letter large.
+/// Names of queueing disciplines that begin with a letter's small form only.
+const KINDS: [&str; 29] = [
+    "bfifo",
+    "blackhole",
+    "cake",
+    "choke",
+    "codel",
+    "drr",
+    "dualpi2",
+    "ets",
+    "fq",
+    "fq_codel",
+    "fq_pie",
+    "gred",
+    "hfsc",
+    "hhf",
+    "htb",
+    "mq",
+    "multiq",
+    "netem",
+    "pfifo",
+    "pfifo_fast",
+    "pfifo_head_drop",
+    "pie",
+    "plug",
+    "prio",
+    "qfq",
+    "red",
+    "sfb",
+    "sfq",
+    "tbf",
+];
+
+/// The first letter large, as at the beginning of a sentence; names stay as they are: those of queueing
+/// disciplines, and words with an underscore, a digit or a sign in them (`eth0`, `1:10`, `home.toml`).
 pub fn capital(text: &str) -> String {
+    let word = text.split([' ', ',', ';']).next().unwrap_or_default();
+    let is_name = |c: char| c.is_ascii_digit() || matches!(c, '_' | '.' | '/' | ':');
+    if KINDS.contains(&word) || word.trim_end_matches(['.', ':']).contains(is_name) {
+        return text.to_owned();
+    }
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
@@ -59,4 +98,25 @@ pub fn end_of(run: &TrialRun) -> u64 {
     let requested =
         run.probes.iter().filter_map(|probe| probe.answers.last()).map(|(sent, _)| *sent).max().unwrap_or(0);
     steps.max(requested).max(run.window.1).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_begin_large_and_names_stay() {
+        for (text, expected) in [
+            ("ping, round trip", "Ping, round trip"),
+            ("über uns", "Über uns"),
+            ("end.", "End."),
+            ("fq_codel", "fq_codel"),
+            ("cake, nat", "cake, nat"),
+            ("eth0 up", "eth0 up"),
+            ("my_policy below the line", "my_policy below the line"),
+            ("", ""),
+        ] {
+            assert_eq!(capital(text), expected);
+        }
+    }
 }

@@ -199,6 +199,58 @@ fn top_shows_what_a_daemon_does() {
     assert!(screen.lines().all(|line| line.chars().count() <= 80 && !line.contains('\x1b')), "{screen}");
 }
 
+/// The words that a terminal was sent, without the control sequences between them.
+fn words_of(sent: &str) -> String {
+    let mut pieces = sent.split("\x1b[");
+    let mut words = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        words.push(' ');
+        words += piece.find(|end| ('@'..='~').contains(&end)).map_or("", |end| &piece[end + 1..]);
+    }
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `script` is the terminal; where there is none of it, the test is skipped.
+#[test]
+fn top_on_a_terminal_leaves_out_idle_classes_and_restores_the_screen() {
+    let probe = Command::new("script").args(["-qec", "true", "/dev/null"]).stdin(Stdio::null()).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: no `script`, which is the terminal here");
+        return;
+    }
+    let Some(mut bench) = Bench::new("screen") else { return };
+    if !bench.shapes() {
+        return;
+    }
+    let _flood = bench.flood();
+    let mut command = Command::new("timeout");
+    let limit = LIMIT.as_secs().to_string();
+    let words = format!("'{TIDEGATE}' top v0 --interval 100ms");
+    command.args([&limit, "script", "-qec", &words, "/dev/null"]);
+    command.env("TIDEGATE_RUN", &bench.run.0).env("TERM", "xterm");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    die_with_parent(&mut command);
+    let mut top = bench.spawn(command);
+    let (mut stdin, mut stdout) = (top.stdin.take().expect("piped"), top.stdout.take().expect("piped"));
+    let (mut seen, mut bytes) = (Vec::new(), [0; 4096]);
+    let shown = |seen: &[u8]| String::from_utf8_lossy(seen).into_owned();
+    // 1:10 carries nothing.
+    while !words_of(&shown(&seen)).contains("1:20 pfifo 20:")
+        || !words_of(&shown(&seen)).contains("1 idle row")
+    {
+        let count = stdout.read(&mut bytes).expect("it is read");
+        assert!(count > 0, "it ended: {}", shown(&seen));
+        seen.extend_from_slice(&bytes[..count]);
+    }
+    stdin.write_all(b"q").expect("it listens");
+    stdout.read_to_end(&mut seen).expect("it is read");
+    let (seen, ended) = (shown(&seen), top.wait().expect("it is ours"));
+    assert!(ended.success(), "{ended:?} {seen}");
+    assert!(!seen.contains("1:10") && seen.contains("\x1b[?1049h"), "{seen:?}");
+    // The cursor, wrapping and the other screen are put back, last of all.
+    assert!(seen.trim_end().ends_with("\x1b[?25h\x1b[?7h\x1b[?1049l"), "{seen:?}");
+}
+
 #[test]
 fn metrics_are_served_over_http_and_written_to_a_file() {
     let Some(mut bench) = Bench::new("metrics") else { return };

@@ -14,6 +14,7 @@ pub mod experiment;
 mod html;
 pub mod measuring;
 pub mod replayed;
+mod spark;
 mod table;
 mod text;
 pub mod watch;

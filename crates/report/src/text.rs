@@ -1,8 +1,10 @@
 //! A trial on a terminal: figures of the ping, of what people wait for, of the classes; then what it comes
 //! to.
 
+use crate::spark::{SparkSeries, sparklines};
 use crate::table::{Align, Table, clean, columns, width};
 use std::fmt::Write as _;
+use tidegate_analysis::data::capital;
 use tidegate_analysis::trial::{ClassFigures, Pair, classes_at_work, goodput, main_probe, node, pairs};
 use tidegate_measure::Pings;
 use tidegate_measure::numbers::{arrow, milliseconds, percent, rate, size};
@@ -17,6 +19,7 @@ pub fn text(trial: &TrialDocument) -> String {
     head(&mut out, trial);
     let pairs = pairs(trial);
     let _ = writeln!(out, "{}", main_table(&pairs));
+    out += &over_time(&pairs);
     let waits = waits(&pairs);
     if !waits.is_empty() {
         let _ = writeln!(out, "What people wait for, without → with the policy, in ms:\n\n{waits}");
@@ -54,6 +57,24 @@ fn head(out: &mut String, trial: &TrialDocument) {
     );
     wrapped(out, "", &sentence);
     out.push('\n');
+}
+
+/// The main probe over time in each load, for people at a terminal; nothing in pipes.
+fn over_time(pairs: &[Pair<'_>]) -> String {
+    let probe = pairs.iter().find_map(|pair| pair.probe(main_probe(pair)?).any());
+    let Some(probe) = probe.filter(|_| columns() < usize::MAX) else { return String::new() };
+    let mut series = Vec::new();
+    let mut end = 0;
+    let widest = pairs.iter().filter_map(|pair| pair.any()).map(|run| width(&run.load)).max().unwrap_or(0);
+    for (word, run) in pairs.iter().flat_map(Pair::each) {
+        let Some(probe) = run.probes.iter().find(|one| one.id == probe.id) else { continue };
+        end = end.max(run.window.1);
+        let blanks = " ".repeat(widest.saturating_sub(width(&run.load)));
+        let label = format!("{}{blanks}  {word}", run.load);
+        series.push(SparkSeries { label, points: probe.answers.clone() });
+    }
+    let shown = sparklines(&capital(&probe.title), &series, end, &[], columns().min(COLUMNS));
+    if shown.is_empty() { shown } else { shown + "\n" }
 }
 
 /// Each load without and with: the main probe's figures and what was carried.

@@ -11,43 +11,73 @@ const NAME: usize = 22;
 const LATE_NS: u64 = 10_000_000;
 
 /// A column of figures.
-struct Column {
-    head: &'static str,
-    width: usize,
+#[derive(Clone, Copy, Debug)]
+pub struct FigureColumn {
+    /// Its heading.
+    pub head: &'static str,
+    /// Characters it takes, a blank before its figures included.
+    pub width: usize,
     /// Those with the largest go first where there is not room for all.
     dispensable: u8,
     cell: fn(&Figures) -> String,
 }
 
+impl FigureColumn {
+    /// The figure of a row; at most one character less than the column has.
+    pub fn cell(&self, figures: &Figures) -> String {
+        (self.cell)(figures)
+    }
+}
+
 /// All of them, from left to right.
-const COLUMNS: [Column; 12] = [
-    Column { head: "bit/s", width: 7, dispensable: 0, cell: |of| compact(of.bps) },
-    Column {
+const COLUMNS: [FigureColumn; 12] = [
+    FigureColumn { head: "bit/s", width: 7, dispensable: 0, cell: |of| compact(of.bps) },
+    FigureColumn {
         head: "share",
         width: 6,
         dispensable: 3,
         cell: |of| of.share.map_or_else(nothing, whole_percent),
     },
-    Column { head: "backlog", width: 8, dispensable: 2, cell: |of| compact(of.backlog as f64) },
-    Column { head: "p50", width: 8, dispensable: 1, cell: |of| of.p50_ns.map_or_else(nothing, short_span) },
-    Column { head: "p99", width: 8, dispensable: 0, cell: |of| of.p99_ns.map_or_else(nothing, short_span) },
-    Column {
+    FigureColumn { head: "backlog", width: 8, dispensable: 2, cell: |of| compact(of.backlog as f64) },
+    FigureColumn {
+        head: "p50",
+        width: 8,
+        dispensable: 1,
+        cell: |of| of.p50_ns.map_or_else(nothing, short_span),
+    },
+    FigureColumn {
+        head: "p99",
+        width: 8,
+        dispensable: 0,
+        cell: |of| of.p99_ns.map_or_else(nothing, short_span),
+    },
+    FigureColumn {
         head: "oldest",
         width: 8,
         dispensable: 1,
         cell: |of| of.oldest_ns.map_or_else(nothing, short_span),
     },
-    Column { head: "drop/s", width: 7, dispensable: 1, cell: |of| few(of.drops) },
-    Column { head: "mark/s", width: 7, dispensable: 4, cell: |of| of.marks.map_or_else(nothing, few) },
-    Column {
+    FigureColumn { head: "drop/s", width: 7, dispensable: 1, cell: |of| few(of.drops) },
+    FigureColumn { head: "mark/s", width: 7, dispensable: 4, cell: |of| of.marks.map_or_else(nothing, few) },
+    FigureColumn {
         head: "borrow",
         width: 7,
         dispensable: 5,
         cell: |of| of.borrowed.map_or_else(nothing, whole_percent),
     },
-    Column { head: "packet/s", width: 9, dispensable: 6, cell: |of| compact(of.pps) },
-    Column { head: "rate", width: 7, dispensable: 7, cell: |of| of.rate_bps.map_or_else(nothing, compact) },
-    Column { head: "ceil", width: 7, dispensable: 8, cell: |of| of.ceil_bps.map_or_else(nothing, compact) },
+    FigureColumn { head: "packet/s", width: 9, dispensable: 6, cell: |of| compact(of.pps) },
+    FigureColumn {
+        head: "rate",
+        width: 7,
+        dispensable: 7,
+        cell: |of| of.rate_bps.map_or_else(nothing, compact),
+    },
+    FigureColumn {
+        head: "ceil",
+        width: 7,
+        dispensable: 8,
+        cell: |of| of.ceil_bps.map_or_else(nothing, compact),
+    },
 ];
 
 /// An interval in lines of at most so many columns, each ended.
@@ -67,7 +97,7 @@ pub fn screen(course: &DeviceInterval, columns: usize) -> String {
         let name = cut(&name(row), width);
         let mut line = format!("{name:<width$}");
         for column in &shown {
-            let _ = write!(line, "{:>1$}", (column.cell)(&row.figures), column.width);
+            let _ = write!(line, "{:>1$}", column.cell(&row.figures), column.width);
         }
         text += line.trim_end();
         text.push('\n');
@@ -75,8 +105,8 @@ pub fn screen(course: &DeviceInterval, columns: usize) -> String {
     text
 }
 
-/// The backend, and the base of shares.
-fn headline(course: &DeviceInterval) -> String {
+/// The device, the rate that shares are of, and the backend.
+pub fn headline(course: &DeviceInterval) -> String {
     let mut line = course.device.clone();
     match (course.shaped_bps, course.link_bps) {
         (Some(shaped), Some(link)) if shaped < link => {
@@ -103,9 +133,9 @@ fn headline(course: &DeviceInterval) -> String {
     line
 }
 
-/// The columns there is room for.
-fn fitting(columns: usize) -> Vec<&'static Column> {
-    let mut shown: Vec<&Column> = COLUMNS.iter().collect();
+/// The columns that fit into so many characters; at least one.
+pub fn fitting(columns: usize) -> Vec<&'static FigureColumn> {
+    let mut shown: Vec<&FigureColumn> = COLUMNS.iter().collect();
     while shown.iter().map(|column| column.width).sum::<usize>() > columns && shown.len() > 1 {
         let most = (0..shown.len()).max_by_key(|&at| shown[at].dispensable).unwrap_or(0);
         shown.remove(most);
@@ -126,6 +156,21 @@ fn cut(text: &str, columns: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// The bar of a sparkline for a queueing delay: half a decade each, from `▁` (at most 1 ms) to `█` (more
+/// than 1 s).
+pub fn delay_bar(delay_ns: u64) -> char {
+    const BARS: [(u64, char); 7] = [
+        (1_000_000, '▁'),
+        (3_000_000, '▂'),
+        (10_000_000, '▃'),
+        (30_000_000, '▄'),
+        (100_000_000, '▅'),
+        (300_000_000, '▆'),
+        (1_000_000_000, '▇'),
+    ];
+    BARS.iter().find(|(most, _)| delay_ns <= *most).map_or('█', |(_, bar)| *bar)
 }
 
 fn nothing() -> String {

@@ -36,6 +36,8 @@ pub struct DeviceInterval {
 pub struct QueueRow {
     /// The branches before its name where a tree is drawn.
     pub branch: String,
+    /// Rows above it in the tree; 0: it is on the device itself.
+    pub depth: usize,
     /// `1:10`, or `htb 1:`.
     pub id: String,
     /// The qdisc in a class: `fq_codel 10:`.
@@ -108,6 +110,30 @@ pub(super) fn shaped(device: &DeviceSnapshot) -> Option<f64> {
     root.shaped_bps.or(in_all)
 }
 
+/// The branches drawn before rows in the order of a tree, given how deep each one is.
+pub(super) fn branches(depths: &[usize]) -> Vec<String> {
+    // By depth: whether a later row of the same parent is that deep.
+    let mut follows: Vec<bool> = Vec::new();
+    let mut drawn: Vec<String> = depths
+        .iter()
+        .rev()
+        .map(|&depth| {
+            follows.resize(depth + 1, false);
+            let stems: String =
+                follows.iter().take(depth).skip(1).map(|&on| if on { "│ " } else { "  " }).collect();
+            let elbow = match (depth, follows[depth]) {
+                (0, _) => "",
+                (_, true) => "├ ",
+                (_, false) => "└ ",
+            };
+            follows[depth] = true;
+            stems + elbow
+        })
+        .collect();
+    drawn.reverse();
+    drawn
+}
+
 /// The part of a name before the colon.
 fn major(handle: &str) -> &str {
     handle.split(':').next().unwrap_or_default()
@@ -167,19 +193,23 @@ impl Tree<'_> {
             .filter(|qdisc| qdisc.parent.as_deref().is_some_and(|on| on.starts_with("ffff:fff")));
         for qdisc in roots.into_iter().chain(hooks) {
             let node = self.qdisc(qdisc, 0);
-            self.lay(&node, String::new(), "", of, &mut rows);
+            self.lay(&node, 0, of, &mut rows);
         }
+        let depths: Vec<usize> = rows.iter().map(|row| row.depth).collect();
+        rows.iter_mut().zip(branches(&depths)).for_each(|(row, branch)| row.branch = branch);
         rows
     }
 
     /// Puts a node and what is below it into rows.
-    fn lay(&self, node: &Node, branch: String, stem: &str, of: Option<f64>, rows: &mut Vec<QueueRow>) {
-        let figures = self.figures(node, of);
-        rows.push(QueueRow { branch, id: node.id.clone(), leaf: node.leaf.clone(), figures });
-        for (at, child) in node.children.iter().enumerate() {
-            let (elbow, below) = if at + 1 < node.children.len() { ("├ ", "│ ") } else { ("└ ", "  ") };
-            self.lay(child, format!("{stem}{elbow}"), &format!("{stem}{below}"), of, rows);
-        }
+    fn lay(&self, node: &Node, depth: usize, of: Option<f64>, rows: &mut Vec<QueueRow>) {
+        rows.push(QueueRow {
+            branch: String::new(),
+            depth,
+            id: node.id.clone(),
+            leaf: node.leaf.clone(),
+            figures: self.figures(node, of),
+        });
+        node.children.iter().for_each(|child| self.lay(child, depth + 1, of, rows));
     }
 
     fn figures(&self, node: &Node, of: Option<f64>) -> Figures {

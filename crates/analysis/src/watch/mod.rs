@@ -2,14 +2,19 @@
 //! `docs/live.md` describes.
 //!
 //! A [`Snapshot`] holds counters; two of them make a [`DeviceInterval`] for each device: what happened in
-//! between. [`line()`] writes it as JSON, [`exposition`] writes a snapshot for Prometheus.
+//! between. [`line()`] writes it as JSON, [`exposition`] writes a snapshot for Prometheus. For a screen,
+//! [`DelayHistory`] remembers the last intervals, and [`shown_rows`] orders rows and leaves out idle ones.
 
 mod exposition;
+mod history;
 mod interval;
 mod line;
+mod shown;
 mod snapshot;
 
 pub use exposition::{Policy, exposition};
+pub use history::DelayHistory;
 pub use interval::{DeviceInterval, Figures, QueueRow, device_intervals};
 pub use line::line;
+pub use shown::{RowOrder, ShownRow, ShownRows, shown_rows};
 pub use snapshot::{ClassSnapshot, Counts, DeviceSnapshot, QdiscSnapshot, Seen, Snapshot, Tin};

@@ -2,8 +2,11 @@
 //! daemon or the kernel.
 
 pub mod capture;
+mod keys;
 pub mod metrics;
+mod screen;
 pub mod tc;
+mod terminal;
 pub mod top;
 
 use crate::exit::CliExit;

@@ -1,18 +1,20 @@
 //! `tidegate top`: classes as they are at work, on the terminal or line by line.
 
+use super::keys::KeyReader;
+use super::screen::TopScreen;
+use super::terminal::OtherScreen;
 use super::{failed, is_closed_pipe, snapshot};
 use crate::values;
 use anyhow::ensure;
 use std::io;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tidegate_analysis::watch::{DeviceInterval, Snapshot, device_intervals, line};
 use tidegate_apply::status::{self, Health};
 use tidegate_apply::{SnapshotSource, sources};
 use tidegate_report::watch::screen;
-use tidegate_sys::terminal::RawTerminal;
 use tidegate_sys::{interrupt, poll};
 
 /// Show classes live: throughput, queueing delay, drops, marks
@@ -24,7 +26,11 @@ per second, and the share borrowed from parent classes (HTB). The kernel's qdisc
 queueing delays. `oldest` is the age of the oldest packet in the queue. `late` is the maximum lateness of the \
 engine (! where packets left too late: --realtime).
 
-q or Ctrl-C ends.
+On a terminal, classes that were idle for ten intervals are left out (i shows them), and a line of bars has \
+the 99th percentiles of past intervals: half a decade for each step, from 1 ms or less to more than 1 s.
+
+Keys: q or Ctrl-C ends; i idle classes; s sort by throughput, queueing delay, backlog or drops, or as a tree; \
+arrows, PgUp, PgDn, Home and End scroll; space pauses.
 
 Exit codes: 0 done; 2 wrong usage or input: nothing is shaped, a device is missing, or a daemon died or does \
 not answer; 4 not permitted.
@@ -76,55 +82,88 @@ fn watch(options: &Options) -> anyhow::Result<()> {
     }
     dead.iter().for_each(|why| eprintln!("tidegate top: {why}"));
     ensure!(!sources.is_empty(), "nothing is shaped here; `tidegate apply POLICY` does that");
-    let stop = interrupt::notice();
     let live = !options.once && !options.json && crate::output::canvas(&crate::output::stdout()).is_some();
-    let terminal = if live { Some(Terminal::begin()?) } else { None };
-    let mut before = all(&mut sources)?;
+    match live {
+        true => on_screen(&mut sources, options.interval)?,
+        false => line_by_line(&mut sources, options)?,
+    }
+    gone()
+}
+
+/// Prints intervals one after the other.
+fn line_by_line(sources: &mut [SnapshotSource], options: &Options) -> anyhow::Result<()> {
+    let stop = interrupt::notice();
+    let mut before = all(sources)?;
     let mut due = Instant::now();
     loop {
         due += options.interval;
-        if !wait_until(due, terminal.is_some(), stop)? {
-            return gone();
+        while Instant::now() < due {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            poll::readable(&[], due.saturating_duration_since(Instant::now()))?;
         }
-        let now = all(&mut sources)?;
-        let shown: Vec<DeviceInterval> =
-            before.iter().zip(&now).flat_map(|(before, now)| device_intervals(before, now)).collect();
-        match &terminal {
-            Some(_) => draw(&shown)?,
-            None => say(&shown, options.json)?,
-        }
+        let now = all(sources)?;
+        say(&shown(&before, &now), options.json)?;
         if options.once {
-            return gone();
+            return Ok(());
         }
         before = now;
     }
 }
 
-fn all(sources: &mut [SnapshotSource]) -> anyhow::Result<Vec<Snapshot>> {
-    sources.iter_mut().map(snapshot).collect()
-}
+/// How long the first interval is at most, so that there is something to see at once.
+const FIRST: Duration = Duration::from_millis(250);
+/// How often the size of the terminal is looked at.
+const RESIZED: Duration = Duration::from_millis(250);
 
-/// Waits; false: someone has seen enough.
-fn wait_until(due: Instant, keys: bool, stop: &AtomicBool) -> anyhow::Result<bool> {
+/// Draws intervals on the terminal, and obeys keys.
+fn on_screen(sources: &mut [SnapshotSource], interval: Duration) -> anyhow::Result<()> {
+    let ended = interrupt::event_fd()?;
+    let mut terminal = OtherScreen::begin()?;
+    let (mut screen, mut keys) = (TopScreen::new(), KeyReader::default());
+    let mut before = all(sources)?;
+    let mut due = Instant::now() + interval.min(FIRST);
     let stdin = io::stdin();
     loop {
+        let size = OtherScreen::size();
+        terminal.draw(|buffer| screen.draw(buffer))?;
         let left = due.saturating_duration_since(Instant::now());
-        if stop.load(Ordering::Relaxed) {
-            return Ok(false);
+        if !left.is_zero() && size == OtherScreen::size() {
+            let readable = poll::readable(&[stdin.as_fd(), ended.as_fd()], left.min(RESIZED))?;
+            // Ctrl-C or SIGTERM.
+            if readable[1] {
+                return Ok(());
+            }
+            if readable[0] {
+                let mut bytes = [0; 64];
+                let count = io::Read::read(&mut stdin.lock(), &mut bytes)?;
+                // A closed terminal ends it, too.
+                if count == 0 || !keys.read(&bytes[..count]).into_iter().all(|key| screen.obey(key)) {
+                    return Ok(());
+                }
+            }
+            continue;
         }
         if left.is_zero() {
-            return Ok(true);
-        }
-        let listened = [stdin.as_fd()];
-        if poll::readable(if keys { &listened } else { &[] }, left)?.contains(&true) {
-            let mut keys = [0; 64];
-            let pressed = io::Read::read(&mut stdin.lock(), &mut keys)?;
-            // A closed terminal ends it, too.
-            if pressed == 0 || keys[..pressed].iter().any(|key| matches!(key, b'q' | b'Q')) {
-                return Ok(false);
+            let now = all(sources)?;
+            if !screen.is_paused() {
+                screen.push(shown(&before, &now));
             }
+            before = now;
+            // After a stop of this process, the intervals missed are not made up for.
+            let now = Instant::now();
+            due = if due + interval > now { due + interval } else { now + interval };
         }
     }
+}
+
+fn shown(before: &[Snapshot], now: &[Snapshot]) -> Vec<DeviceInterval> {
+    before.iter().zip(now).flat_map(|(before, now)| device_intervals(before, now)).collect()
+}
+
+fn all(sources: &mut [SnapshotSource]) -> anyhow::Result<Vec<Snapshot>> {
+    sources.iter_mut().map(snapshot).collect()
 }
 
 /// Plain text or JSON, for pipes.
@@ -137,58 +176,4 @@ fn say(shown: &[DeviceInterval], json: bool) -> anyhow::Result<()> {
 
 fn columns() -> usize {
     crate::output::columns().unwrap_or(80)
-}
-
-/// Draws over what was there; the terminal may have another size each time.
-fn draw(shown: &[DeviceInterval]) -> anyhow::Result<()> {
-    let (columns, rows) = crate::output::canvas(&crate::output::stdout()).unwrap_or((79, 24));
-    let text: String = shown.iter().map(|course| screen(course, columns)).collect();
-    Ok(crate::output::drawn(drawn(&text, rows).as_bytes())?)
-}
-
-/// A text over a screen of so many rows: from its upper left corner, each line to its end, the rest empty.
-fn drawn(text: &str, rows: usize) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    let room = rows.saturating_sub(1).max(1);
-    let shown = if lines.len() > room { room - 1 } else { lines.len() };
-    let mut drawn = "\x1b[H".to_owned();
-    for line in &lines[..shown] {
-        drawn += &format!("{}\x1b[K\n", tidegate_text::line(line));
-    }
-    if shown < lines.len() {
-        drawn += &format!("… {} lines more\x1b[K\n", lines.len() - shown);
-    }
-    drawn + "\x1b[J"
-}
-
-/// The terminal's other screen, without a cursor, until this goes.
-struct Terminal {
-    _keys: Option<RawTerminal<io::Stdin>>,
-}
-
-impl Terminal {
-    fn begin() -> anyhow::Result<Terminal> {
-        // A pipe has no keys.
-        let keys = RawTerminal::begin(io::stdin()).ok();
-        crate::output::drawn(b"\x1b[?1049h\x1b[?25l\x1b[2J")?;
-        Ok(Terminal { _keys: keys })
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = crate::output::drawn(b"\x1b[?25h\x1b[?1049l");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_has_no_room_is_counted() {
-        assert_eq!(drawn("a\nb\n", 24), "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J");
-        assert_eq!(drawn("a\nb\nc\nd\n", 4), "\x1b[Ha\x1b[K\nb\x1b[K\n… 2 lines more\x1b[K\n\x1b[J");
-        assert_eq!(drawn("a\nb\n", 1), "\x1b[H… 2 lines more\x1b[K\n\x1b[J");
-    }
 }

@@ -195,3 +195,14 @@ fn a_word_that_is_no_option_moves_no_cursor() {
         assert!(output.contains("unexpected argument"), "{output:?}");
     }
 }
+
+/// A page is sent by mail and opened on telephones. This policy has 111 classes on two devices.
+#[test]
+fn the_page_of_a_trial_has_at_most_400_kilobytes() {
+    let place = Place::new("outputs-size");
+    let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/home.toml");
+    let (code, output) = run(&place.0, &["try", policy, "-o", "page.html"]);
+    assert_eq!(code, Some(0), "{output}");
+    let size = fs::metadata(place.0.join("page.html")).expect("it was written").len();
+    assert!((100_000..=400_000).contains(&size), "{size} bytes");
+}

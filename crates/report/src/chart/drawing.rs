@@ -1,5 +1,6 @@
 //! A picture in a page or in its own file, and what all charts write.
 
+use super::compact::compact;
 use std::fmt::Write as _;
 
 /// Units of a plot's width; what is finer is not drawn.
@@ -63,7 +64,7 @@ impl Drawing {
                 let Margin { left, right, top, bottom } = margin;
                 let whole = height + top + bottom;
                 let room = format!("style=\"padding:{top}px {right}px {bottom}px {left}px\"");
-                let content = self.content();
+                let content = self.page_content();
                 format!(
                     "<svg class=\"chart plot\" width=\"100%\" height=\"{whole}\" {room} \
                     {alternative}{content}</svg>"
@@ -111,6 +112,16 @@ impl Drawing {
     /// What the picture is called.
     pub fn title(&self) -> &str {
         &self.title
+    }
+
+    /// The same as [`Drawing::content`], shorter: see [`compact`].
+    fn page_content(&self) -> String {
+        let Body::Plot { height, under, marks, over, .. } = &self.body else { return String::new() };
+        let (under, marks) = compact(under, marks, (WIDE, *height));
+        format!(
+            "{under}<svg class=\"marks\" width=\"100%\" height=\"{height}\" viewBox=\"0 0 {WIDE} {height}\" \
+             preserveAspectRatio=\"none\">{marks}</svg>{over}"
+        )
     }
 
     /// A plot's grid, marks and words, as wide as their container.

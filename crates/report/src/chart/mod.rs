@@ -9,6 +9,7 @@
 mod axis;
 mod cases;
 mod cdf;
+mod compact;
 mod drawing;
 mod file;
 mod labels;
@@ -27,7 +28,6 @@ mod stack;
 mod steps;
 mod thin;
 mod time_series;
-mod topology;
 mod tree;
 
 pub use axis::{Axis, WIDE_RANGE};
@@ -48,5 +48,4 @@ pub use sheet::{Cell, sheet};
 pub use stack::{Band, stack};
 pub use steps::{Steps, steps};
 pub use time_series::{ChartSeries, Moment, SeriesStyle, TimeSeriesChart, time_series};
-pub use topology::{Station, Wire, topology};
 pub use tree::{Legend, TreeBox, TreeEdge, forest, tree};

@@ -1,6 +1,7 @@
 //! What plots are put together from: axes, paths, areas, labels.
 
 use super::axis::Axis;
+use super::compact::number;
 use super::drawing::{Body, Drawing, Margin, WIDE, escape, short};
 use super::labels;
 use super::thin::thin;
@@ -295,21 +296,6 @@ fn trace(path: &mut String, points: impl Iterator<Item = (f64, f64)>) {
         }
         before = Some((x, y));
     }
-}
-
-/// Tenths as SVG reads them, separated from the number before.
-fn number(path: &mut String, tenths: i64) {
-    if tenths < 0 {
-        path.push('-');
-    } else if path.ends_with(|c: char| c.is_ascii_digit()) {
-        path.push(' ');
-    }
-    let (whole, part) = (tenths.unsigned_abs() / 10, tenths.unsigned_abs() % 10);
-    let _ = match (whole, part) {
-        (whole, 0) => write!(path, "{whole}"),
-        (0, part) => write!(path, ".{part}"),
-        (whole, part) => write!(path, "{whole}.{part}"),
-    };
 }
 
 #[cfg(test)]

@@ -50,6 +50,8 @@ const NAME: usize = 14;
 const NAMES: f64 = 126.0;
 /// Pixels for a row of losses.
 const ROW: f64 = 7.0;
+/// Pixels for all of them at least: `lost` beside them stands above the axis's highest figure.
+const HEAD: f64 = 20.0;
 
 /// Courses over time, `height` pixels high.
 pub fn time_series(
@@ -62,8 +64,9 @@ pub fn time_series(
     let margin = Margin { left: 52.0, right: NAMES, top: 26.0, bottom: 24.0 };
     let losing: Vec<&ChartSeries> =
         what.series.iter().filter(|course| course.points.iter().any(|(_, value)| value.is_none())).collect();
-    let mut plot = Plot::new(x, y, height + ROW * losing.len() as f64, margin);
-    plot.head = if losing.is_empty() { 0.0 } else { ROW * losing.len() as f64 + 4.0 };
+    let head = if losing.is_empty() { 0.0 } else { (ROW * losing.len() as f64 + 4.0).max(HEAD) };
+    let mut plot = Plot::new(x, y, height + head, margin);
+    plot.head = head;
     plot.warm_up(what.measured, true);
     plot.axes(false);
     plot.unit();

@@ -3,6 +3,7 @@
 use super::show::{Happened, Looks as _, RunView, Under, distinct, happened, title};
 use super::{courses, latency, topology};
 use crate::chart::{Drawing, LOOKS};
+use crate::html::chain::chain;
 use crate::html::document::{caption, document};
 use crate::html::parts::{
     Data, Reading, THE_SAME, Tabled as _, capital, chip, ending, figure, inline, is_empty, prose, tied,
@@ -17,11 +18,11 @@ pub fn page(experiment: &Experiment) -> String {
     let content = html! {
         header { (head(experiment)) }
         main {
-            (network(experiment))
             (comparisons(experiment))
             (overview(experiment, &loads))
             (panels(&loads))
             (all_figures(experiment))
+            (network(experiment))
             (policies(experiment))
             (again(experiment))
         }
@@ -74,13 +75,27 @@ fn network(experiment: &Experiment) -> Markup {
         head: ["link", "from", "to", "there", "back"].map(str::to_owned).to_vec(),
         rows: rows.collect(),
     };
+    let row = topology::in_a_row(experiment);
     let about = "Machines, whose devices may have policies, are framed; the slowest link is bold.";
     html! {
         section {
             h2 { "The network" }
-            @match drawing {
-                Some(drawing) => { (wide(&drawing, html! { (about) })) }
-                None => { p.small { "It has too many nodes to be drawn; the table has them all." } }
+            @match (row, drawing) {
+                (Some((places, links)), _) => {
+                    p.small { (about) }
+                    (chain("The network", &places, &links))
+                }
+                (None, Some(drawing)) => {
+                    div.only-wide { (wide(&drawing, html! { (about) })) }
+                    div.narrow {
+                        p.small { "Link by link; machines, whose devices may have policies, are framed." }
+                        @for link in &experiment.links {
+                            @let (places, links) = topology::alone(experiment, link);
+                            (chain(&link.name, &places, &links))
+                        }
+                    }
+                }
+                (None, None) => { p.small { "It has too many nodes to be drawn; the table has them all." } }
             }
             details { summary { "Links" } (table.table()) }
         }
@@ -277,7 +292,7 @@ fn answers(under: &Under<'_>, shown: &[RunView<'_>], id: &str, meanwhile: &Happe
         @if !distribution.is_empty() {
             @let about = html! {
                 (caption("distribution"))
-                "(CDF): the share of requests answered within a time; losses leave a gap at the top."
+                " (CDF): the share of requests answered within a time; losses leave a gap at the top."
             };
             (figure(&distribution, about, Reading::None, &series::percentiles(shown, id)))
         }

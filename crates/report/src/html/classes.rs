@@ -49,9 +49,12 @@ fn one_stack(trial: &TrialDocument, run: &TrialRun, name: &str, palette: &Palett
         .filter(|class| class.leaf && device(&class.id) == name && class.sent.iter().any(|&n| n > 0))
         .collect();
     let (bands, step) = bands(run, &leaves, palette);
-    let references = references(trial, name);
     let steps = bands.iter().map(|band| band.values.len()).max().unwrap_or(0);
     let total = |n: usize| bands.iter().filter_map(|band| band.values.get(n)).sum::<f64>();
+    let peak = (0..steps).map(total).fold(0.0, f64::max);
+    let mut references = references(trial, name);
+    // Far above what was sent, a level would only flatten the rest.
+    references.retain(|level| level.value < 8.0 * peak);
     let high =
         (0..steps).map(total).chain(references.iter().map(|level| level.value * 1.06)).fold(0.0, f64::max);
     let device = if name.is_empty() { &trial.device } else { name };
@@ -214,7 +217,7 @@ pub(super) fn cards(trial: &TrialDocument, pair: &Pair<'_>, palette: &Palette) -
     html! {
         h3 { "Class by class" }
         p.small {
-            "What each sent, with its guaranteed rate and its ceiling; its backlog; and its tokens, as \
+            "What each sent, with its guaranteed rate and its ceiling; its backlog, if any; and its tokens, as \
             sending time: below zero it must wait, or borrow." (more)
         }
         div.cards { @for class in &classes { (card(trial, run, class, palette)) } }
@@ -222,8 +225,13 @@ pub(super) fn cards(trial: &TrialDocument, pair: &Pair<'_>, palette: &Palette) -
 }
 
 /// Nothing came to it: its card would be empty.
-fn silent(class: &ClassSeries) -> bool {
+pub(super) fn silent(class: &ClassSeries) -> bool {
     class.sent.iter().all(|&n| n == 0) && class.qlen.iter().chain(&class.dropped).all(|&n| n == 0)
+}
+
+/// Whether a packet was seen waiting there, or was dropped; else the chart of its queue would be empty.
+fn waited(class: &ClassSeries) -> bool {
+    class.qlen.iter().chain(&class.dropped).any(|&n| n > 0)
 }
 
 fn card(trial: &TrialDocument, run: &TrialRun, class: &ClassSeries, palette: &Palette) -> Markup {
@@ -246,12 +254,12 @@ fn card(trial: &TrialDocument, run: &TrialRun, class: &ClassSeries, palette: &Pa
             }
         }
     };
-    let drawings = [
-        Some(sent(run, class, (sure, most), palette)),
-        Some(queue(run, class, palette)),
-        tokens(run, class, palette),
-    ];
-    let drawings: Vec<Drawing> = drawings.into_iter().flatten().collect();
+    // The last of them has the figures of the time.
+    let tokens = tokens(run, class, palette);
+    let queue = waited(class).then(|| queue(run, class, palette, tokens.is_none()));
+    let is_last = queue.is_none() && tokens.is_none();
+    let sent = sent(run, class, (sure, most), palette, is_last);
+    let drawings: Vec<Drawing> = [Some(sent), queue, tokens].into_iter().flatten().collect();
     figure(&drawings, caption, Reading::Across, &card_table(run, class))
 }
 
@@ -260,6 +268,7 @@ fn sent(
     class: &ClassSeries,
     (sure, most): (Option<u64>, Option<u64>),
     palette: &Palette,
+    is_last: bool,
 ) -> Drawing {
     let (values, step) = throughput(run, &class.sent);
     let peak = values.iter().copied().fold(0.0, f64::max).max(sure.unwrap_or(0) as f64);
@@ -277,7 +286,7 @@ fn sent(
         colour: palette.colour(&class.id),
         courses: vec![values],
         references,
-        bare: true,
+        bare: !is_last,
         ..Steps::default()
     };
     let axes = (Axis::time(end_of(run)), Axis::rates(high, 3));
@@ -285,16 +294,15 @@ fn sent(
     steps(&format!("{}: sent", class.id), &description, axes, 92.0, run.window.0 as f64, step as f64, &what)
 }
 
-fn queue(run: &TrialRun, class: &ClassSeries, palette: &Palette) -> Drawing {
+fn queue(run: &TrialRun, class: &ClassSeries, palette: &Palette, is_last: bool) -> Drawing {
     let peak = class.qlen.iter().copied().max().unwrap_or(0);
     let losses = class.dropped.iter().enumerate().filter(|(_, n)| **n > 0).map(|(step, _)| step).collect();
-    let bare = class.tokens_us.is_empty() && class.ctokens_us.is_empty();
     let what = Steps {
         heading: "Waiting,".into(),
         colour: palette.colour(&class.id),
         courses: vec![class.qlen.iter().map(|&n| f64::from(n)).collect()],
         losses,
-        bare: !bare,
+        bare: !is_last,
         ..Steps::default()
     };
     let axes = (Axis::time(end_of(run)), Axis::count(u64::from(peak), "packets", 2));
@@ -326,27 +334,35 @@ fn tokens(run: &TrialRun, class: &ClassSeries, palette: &Palette) -> Option<Draw
     Some(steps(&title, "In time of sending.", axes, 64.0, run.window.0 as f64, run.step_ns as f64, &what))
 }
 
+/// A class's figures over time; what was zero all the time is left out.
 fn card_table(run: &TrialRun, class: &ClassSeries) -> Data {
-    let mut head = ["time", "sent", "longest queue", "bytes waiting", "dropped"].map(str::to_owned).to_vec();
-    let token = !class.tokens_us.is_empty();
-    if token {
-        head.push("fewest tokens".to_owned());
+    let is_queue = waited(class);
+    let has_tokens = !class.tokens_us.is_empty();
+    let mut head = vec!["time", "sent"];
+    if is_queue {
+        head.extend(["longest queue", "bytes waiting", "dropped"]);
+    }
+    if has_tokens {
+        head.push("fewest tokens");
     }
     let row = |of: (u64, u64)| {
         let sent = steps_of(run, &class.sent, of);
-        let mut row = vec![
-            span_title(of),
-            rate(bits_per_second(sent.iter().sum(), sent.len() as u64 * run.step_ns)),
-            steps_of(run, &class.qlen, of).iter().max().unwrap_or(&0).to_string(),
-            size(*steps_of(run, &class.backlog, of).iter().max().unwrap_or(&0)),
-            steps_of(run, &class.dropped, of).iter().map(|&n| u64::from(n)).sum::<u64>().to_string(),
-        ];
-        if token {
+        let mut row =
+            vec![span_title(of), rate(bits_per_second(sent.iter().sum(), sent.len() as u64 * run.step_ns))];
+        if is_queue {
+            row.extend([
+                steps_of(run, &class.qlen, of).iter().max().unwrap_or(&0).to_string(),
+                size(*steps_of(run, &class.backlog, of).iter().max().unwrap_or(&0)),
+                steps_of(run, &class.dropped, of).iter().map(|&n| u64::from(n)).sum::<u64>().to_string(),
+            ]);
+        }
+        if has_tokens {
             let fewest = steps_of(run, &class.tokens_us, of).iter().min().copied().unwrap_or(0);
             row.push(format!("{:.1} ms", fewest as f64 / 1e3));
         }
         row
     };
     let rows = spans(end_of(run)).into_iter().map(row).collect();
+    let head = head.into_iter().map(str::to_owned).collect();
     Data { caption: format!("Class {}", class.id), head, rows }
 }

@@ -120,16 +120,20 @@ pub fn picture(trial: &TrialDocument, id: &str, log: bool) -> Option<String> {
 
 /// Median, longest and losses per span of time.
 fn time_table(pair: &FigurePair<'_>, probe: &TrialProbe, end: u64) -> Data {
+    // Where nothing was lost, the caption of the chart says nothing of it either.
+    let has_lost = sides(pair).any(|(_, _, probe)| probe.answers.iter().any(|(_, took)| took.is_none()));
     let mut head = vec!["time".to_owned()];
     for (word, ..) in sides(pair) {
-        head.extend([format!("{word}: median"), "max".to_owned(), "lost".to_owned()]);
+        head.extend([format!("{word}: median"), format!("{word}: max")]);
+        head.extend(has_lost.then(|| format!("{word}: lost")));
     }
     let row = |span: (u64, u64)| {
         let mut row = vec![span_title(span)];
         for (_, _, probe) in sides(pair) {
             let figures = probe.figures(span);
             let ms = |value: Option<u64>| value.map_or_else(|| "–".to_owned(), milliseconds);
-            row.extend([ms(figures.rtt.percentile(50.0)), ms(figures.rtt.max()), figures.lost.to_string()]);
+            row.extend([ms(figures.rtt.percentile(50.0)), ms(figures.rtt.max())]);
+            row.extend(has_lost.then(|| figures.lost.to_string()));
         }
         row
     };

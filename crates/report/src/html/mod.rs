@@ -3,7 +3,9 @@
 //! The page is text first: each chart is a figure with its text alternative and a table of its figures; a
 //! small script makes tabs of the loads and reads out what is under the pointer, from those tables.
 
+pub(crate) mod chain;
 mod classes;
+mod csv;
 pub(crate) mod document;
 mod head;
 mod latency;
@@ -13,6 +15,7 @@ mod policy;
 mod queues;
 mod sealed;
 mod tables;
+mod tree;
 
 use crate::chart::STYLE;
 use document::{PAGE_STYLE, SCRIPT};

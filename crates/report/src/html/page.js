@@ -47,10 +47,14 @@
     choose(...named);
   }
 
-  // What is under the pointer, read from the chart's own table.
+  // Comma-separated values (RFC 4180) as rows of texts.
+  const parsed = text => text.trimEnd().split('\n').map(line =>
+    [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(m => m[1] === undefined ? m[2] : m[1].replaceAll('""', '"')));
+
+  // What is under the pointer, read from the chart's own figures.
   document.querySelectorAll('figure[data-read]').forEach(figure => {
-    const heads = [...figure.querySelectorAll('thead th')].map(th => th.textContent);
-    const rows = [...figure.querySelectorAll('tbody tr')];
+    const text = figure.querySelector('.csv pre');
+    const [heads, ...rows] = parsed(text ? text.textContent : '');
     if (!rows.length) return;
     const upwards = figure.dataset.read === 'upwards';
     const box = figure.appendChild(document.createElement('div'));
@@ -66,12 +70,17 @@
       const across = (event.clientX - at.left) / at.width;
       const share = 100 * (1 - (event.clientY - at.top) / at.height);
       const row = upwards
-        ? rows.reduce((a, b) => Math.abs(parseFloat(b.cells[0].textContent) - share) < Math.abs(parseFloat(a.cells[0].textContent) - share) ? b : a)
+        ? rows.reduce((a, b) => Math.abs(parseFloat(b[0]) - share) < Math.abs(parseFloat(a[0]) - share) ? b : a)
         : rows[Math.min(rows.length - 1, Math.floor(across * rows.length))];
-      const cells = [...row.cells].map(cell => cell.textContent);
-      box.replaceChildren(...cells.map((text, n) => {
+      box.replaceChildren(...row.map((text, n) => {
         const line = document.createElement(n ? 'div' : 'b');
-        line.textContent = n ? heads[n] + ' ' + text : (upwards ? text + ' ' + heads[0] : text);
+        const [, name, unit] = heads[n].match(/^(.*?)(?: \(([^()]*)\))?$/);
+        const next = rows[rows.indexOf(row) + 1];
+        // Spans follow each other; of the last only the beginning is known.
+        const from = !n && name.endsWith(' from');
+        const span = from ? (next ? text + '–' + next[0] : 'from ' + text) : text;
+        const value = text === '' ? '–' : unit ? span + ' ' + unit : span;
+        line.textContent = n ? name + ' ' + value : (upwards ? value + ' ' + name : value);
         return line;
       }));
       box.hidden = hair.hidden = false;

@@ -1,5 +1,6 @@
 //! Pieces of markup that the sections share.
 
+use super::csv::csv;
 use crate::chart::Drawing;
 use maud::{Markup, PreEscaped, html};
 
@@ -20,41 +21,82 @@ pub(crate) enum Reading {
 pub(crate) trait Tabled {
     /// The table itself.
     fn table(&self) -> Markup;
-    /// The table behind a line to open it.
-    fn behind(&self) -> Markup;
+    /// The table, for few columns: on a phone each row is a block, and nothing is wider than the page.
+    fn folding(&self) -> Markup;
+    /// Its values, comma-separated, behind a line to open them.
+    fn csv_behind(&self) -> Markup;
 }
 
 /// Rows of a table at most.
 const MOST_TABLE_ROWS: usize = 200;
 
+/// How many rows of a table are not on the page.
+fn left_out(data: &Data) -> Markup {
+    let more = data.rows.len().saturating_sub(MOST_TABLE_ROWS);
+    html! {
+        @if more > 0 { p.small { (more) " more rows are left out here; --json has all figures." } }
+    }
+}
+
 impl Tabled for Data {
     fn table(&self) -> Markup {
-        let more = self.rows.len().saturating_sub(MOST_TABLE_ROWS);
         html! {
             div.scroll tabindex="0" {
                 table {
                     caption { (self.caption) }
                     thead { tr { @for cell in &self.head { th scope="col" { (cell) } } } }
-                    tbody {
-                        @for row in self.rows.iter().take(MOST_TABLE_ROWS) {
-                            tr {
-                                @for (n, cell) in row.iter().enumerate() {
-                                    @if n == 0 { th scope="row" { (cell) } } @else { td { (cell) } }
-                                }
+                    tbody { (rows(&self.rows[..self.rows.len().min(MOST_TABLE_ROWS)])) }
+                }
+            }
+            (left_out(self))
+        }
+    }
+
+    fn folding(&self) -> Markup {
+        html! {
+            table.folding {
+                caption { (self.caption) }
+                thead { tr { @for cell in &self.head { th scope="col" { (cell) } } } }
+                tbody {
+                    @for row in &self.rows {
+                        tr {
+                            @for (cell, head) in row.iter().zip(&self.head).take(1) {
+                                th scope="row" title=(head) { (cell) }
+                            }
+                            @for (cell, head) in row.iter().zip(&self.head).skip(1) {
+                                td data-head=(head) { (cell) }
                             }
                         }
                     }
                 }
             }
-            @if more > 0 {
-                p.small { (more) " more rows are left out here; --json has all figures." }
-            }
         }
     }
 
-    fn behind(&self) -> Markup {
-        html! { details { summary { "Figures" } (self.table()) } }
+    fn csv_behind(&self) -> Markup {
+        html! {
+            details.csv {
+                summary { "Figures (CSV)" }
+                // A newline at the beginning would not be shown.
+                pre tabindex="0" { (csv(self, MOST_TABLE_ROWS)) }
+                (left_out(self))
+            }
+        }
     }
+}
+
+/// Rows of a table, without the end tags that HTML does not need: tables are a large part of a page.
+fn rows(rows: &[Vec<String>]) -> Markup {
+    let mut out = String::new();
+    for row in rows {
+        out.push_str("<tr>");
+        for (n, cell) in row.iter().enumerate() {
+            out.push_str(if n == 0 { "<th>" } else { "<td>" });
+            out.push_str(&html! { (cell) }.0);
+        }
+    }
+    // Cells were escaped above.
+    PreEscaped(out)
 }
 
 /// Is there nothing in it?
@@ -78,7 +120,7 @@ pub(crate) fn figure(drawings: &[Drawing], caption: Markup, reading: Reading, da
         figure data-read=[way] {
             figcaption { (tied(caption)) }
             @for drawing in drawings { (inline(drawing)) }
-            (data.behind())
+            (data.csv_behind())
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The policy as a tree, and what it was tried on.
 
+use super::chain::{ChainLink, ChainPlace, chain};
 use super::palette::Palette;
-use super::parts::{Data, Tabled as _, inline, tied};
-use crate::chart::{Station, TreeBox, Wire, topology, tree};
+use super::parts::{Data, Tabled as _, tied};
+use super::tree::nested;
+use crate::chart::TreeBox;
 use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_analysis::trial::{ClassFigures, Pair, classes_at_work, label};
@@ -39,27 +41,21 @@ fn one(trial: &TrialDocument, device: &str, run: Option<&TrialRun>, palette: &Pa
     let dead: Vec<&str> =
         here.iter().filter(|node| node.unreachable.is_some()).map(|node| node.id.as_str()).collect();
     let title = format!("The queues on {device}");
-    let mut description = format!(
-        "{classes} classes; filters choose a packet's class, and it leaves through the classes above."
-    );
-    if !dead.is_empty() {
-        description += &format!(" No packet reaches {}.", dead.join(", "));
-    }
     let under = run.map_or_else(String::new, |run| format!(", under {}", run.title));
     let caption = html! {
         b { (title) "." }
-        " On the right, the filters of a class. The bar: the share of its ceiling that it used" (under)
-        "; the stroke on the bar is its guaranteed rate."
+        " " (classes) " classes; ◂ marks the filters of a class. The bar: the share of its ceiling that it used"
+        (under) "; the stroke on the bar is its guaranteed rate."
         @if !dead.is_empty() {
-            " " span.key.lost { "Hatched: no packet reaches " (dead.join(", ")) "." }
+            " " span.key.lost { "No packet reaches " (dead.join(", ")) "." }
         }
-        @if left_out > 0 { " " (left_out) " classes that carried nothing are only in the table." }
+        @if left_out > 0 { " " (left_out) " classes that carried nothing are only in the figures." }
     };
     html! {
-        figure.wide {
-            figcaption { (tied(caption)) }
-            (inline(&tree(&title, &description, &nodes)))
-            (table(trial, &here, run).behind())
+        div.queues {
+            p.small { (tied(caption)) }
+            (nested(&title, &nodes))
+            (table(trial, &here, run).csv_behind())
         }
     }
 }
@@ -213,19 +209,19 @@ pub(super) fn simulated(trial: &TrialDocument) -> Markup {
     let link = &trial.link;
     let drained =
         |bytes: u64, bits: u64| if bits == 0 { 0 } else { (bytes as f64 * 8e9 / bits as f64) as u64 };
-    let station = |name: &str, lines: &[String], strong| Station {
+    let place = |name: &str, lines: &[String], strong| ChainPlace {
         name: name.to_owned(),
         lines: lines.to_vec(),
         strong,
     };
-    let stations = [
-        station("Home", &["a busy computer".to_owned(), "and people's".to_owned()], false),
-        station(
+    let places = [
+        place("Home", &["a busy computer".to_owned(), "and people's".to_owned()], false),
+        place(
             "Gateway",
             &[format!("the policy on {}", trial.device), format!("{} commands", trial.commands)],
             true,
         ),
-        station(
+        place(
             "Modem",
             &[
                 format!("buffers {}", size(link.up_buffer_bytes)),
@@ -233,7 +229,7 @@ pub(super) fn simulated(trial: &TrialDocument) -> Markup {
             ],
             false,
         ),
-        station(
+        place(
             "Provider",
             &[
                 format!("buffers {}", size(link.down_buffer_bytes)),
@@ -241,18 +237,18 @@ pub(super) fn simulated(trial: &TrialDocument) -> Markup {
             ],
             false,
         ),
-        station(
+        place(
             "Internet",
             &[format!("{} away", milliseconds(link.rtt_ns / 2)), "no bottleneck".to_owned()],
             false,
         ),
     ];
-    let wire = |there: &str, back: &str| Wire { there: there.to_owned(), back: back.to_owned() };
     let (up, down) = (rate(link.up_bits as f64), rate(link.down_bits as f64));
-    let wires = [wire("", ""), wire("", ""), wire(&up, &down), wire("", "")];
+    let bottleneck =
+        ChainLink { there: up.clone(), back: down.clone(), strong: true, ..ChainLink::default() };
+    let links = [ChainLink::default(), ChainLink::default(), bottleneck, ChainLink::default()];
     let title = "Home, gateway, modem, provider, internet";
     let description = format!("The bottleneck is between modem and provider: {up} up, {down} down.");
-    let drawing = topology(title, &description, &stations, &wires);
     let seconds = trial.runs.iter().map(|run| run.window.1.saturating_sub(run.window.0)).max().unwrap_or(0)
         as f64
         / 1e9;
@@ -266,7 +262,8 @@ pub(super) fn simulated(trial: &TrialDocument) -> Markup {
                 modem and the provider have plain buffers that know no policy: where they fill, everything \
                 waits."
             }
-            figure.wide { (inline(&drawing)) figcaption { (description) } }
+            (chain(title, &places, &links))
+            p.small { (description) }
         }
     }
 }

@@ -125,6 +125,9 @@ fn buffers(pairs: &[Pair<'_>]) -> Data {
     }
 }
 
+/// Columns of a class, behind those of the load and the policy.
+const CLASS_COLUMNS: usize = 7;
+
 fn classes(trial: &TrialDocument, pairs: &[Pair<'_>]) -> Data {
     let of = |run: &TrialRun| {
         let leaves = run.classes.iter().filter(|class| class.leaf);
@@ -147,7 +150,15 @@ fn classes(trial: &TrialDocument, pairs: &[Pair<'_>]) -> Data {
                 format!("{} ({})", figures.peak_packets, size(figures.peak_bytes)),
             ]
         };
-        run.classes.iter().map(row).collect()
+        let idle = |class: &&tidegate_measure::trial::ClassSeries| super::classes::silent(class);
+        let mut rows: Vec<Vec<String>> = run.classes.iter().filter(|class| !idle(class)).map(row).collect();
+        let count = run.classes.iter().filter(idle).count();
+        if count > 0 {
+            let mut more = vec!["…".to_owned(), format!("{count} more that carried nothing")];
+            more.resize(CLASS_COLUMNS, String::new());
+            rows.push(more);
+        }
+        rows
     };
     let every = every_class(trial).map(|run| Pair { without: None, with: Some(run) });
     let shown: Vec<Pair<'_>> = pairs.iter().copied().chain(every).collect();

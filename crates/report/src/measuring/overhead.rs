@@ -224,7 +224,7 @@ fn explanation(sweep: &Sweep, line: &LineEstimate) -> Markup {
         @for (drawing, (shows, read)) in charts(sweep).iter().zip(CAPTIONS) {
             figure { figcaption { (tied(html! { b { (shows) } (read) })) } (inline(drawing)) }
         }
-        (data.behind())
+        (data.csv_behind())
     }
 }
 
@@ -266,9 +266,12 @@ mod tests {
     #[test]
     fn the_page_draws_both_charts() {
         let page = page(&document());
-        for expected in
-            ["Packets per second by size", "Transmission time of small packets", "overhead 40 atm", "1643 B"]
-        {
+        for expected in [
+            "Packets per second by size",
+            "Transmission time of small packets",
+            "overhead 40 atm",
+            "\n1428,1643,304,3.29,3.29\n",
+        ] {
             assert!(page.contains(expected), "{expected}");
         }
     }

@@ -4,13 +4,16 @@ use crate::chart::{
     Axis, ChartSeries, Drawing, LOOKS, Look, Moment, SeriesStyle, TimeSeriesChart, time_series,
 };
 use crate::html::document::document as page_document;
-use crate::html::parts::{Data, Tabled as _, inline, prose, tied};
-use crate::table::{Align, Table};
+use crate::html::parts::{Data, Reading, Tabled as _, figure, prose, span_title, spans};
+use crate::spark::{SparkSeries, sparklines};
+use crate::table::{Align, Table, columns};
 use maud::{Markup, html};
 use std::fmt::Write as _;
-use tidegate_measure::numbers::{format_duration, percent, rate};
+use tidegate_measure::Durations;
+use tidegate_measure::numbers::{format_duration, milliseconds, percent, rate};
 use tidegate_measure::quick::{
-    CapacityEstimate, Grade, LoadDirection, LoadPhase, NOTHING, PredictedRtt, Quick, Remedy, Stretch,
+    CapacityEstimate, Grade, HopResult, LoadDirection, LoadPhase, NOTHING, PredictedRtt, Quick, Remedy,
+    Stretch,
 };
 use tidegate_text::shell_word;
 
@@ -212,7 +215,7 @@ fn rows(quick: &Quick) -> Vec<Vec<String>> {
             _ => "–".to_owned(),
         }
     };
-    let row = |(place, of): (usize, &tidegate_measure::quick::HopResult)| {
+    let row = |(place, of): (usize, &HopResult)| {
         let phases = (0..quick.phases.len()).map(|phase| cell(place, phase));
         std::iter::once(of.name.clone()).chain(phases).collect()
     };
@@ -234,6 +237,7 @@ pub fn text(quick: &Quick) -> String {
         table.row(row);
     });
     let _ = write!(out, "{table}");
+    out += &sparks(quick);
     for phase in quick.phases.iter().filter(|phase| !phase.by.is_empty()) {
         let _ = writeln!(out, "{}: {}", phase.load.word(), phase.by);
     }
@@ -267,6 +271,23 @@ pub fn text(quick: &Quick) -> String {
     out
 }
 
+/// Each place over time, for people at a terminal; nothing in pipes.
+fn sparks(quick: &Quick) -> String {
+    if columns() == usize::MAX {
+        return String::new();
+    }
+    let end = quick.phases.iter().map(|phase| phase.window.1).max().unwrap_or(0);
+    let series = |place: &HopResult| SparkSeries {
+        label: place.name.clone(),
+        points: place.requests.iter().map(|request| (request.sent_ns, request.took_ns)).collect(),
+    };
+    let all: Vec<SparkSeries> = quick.places.iter().map(series).collect();
+    let marks: Vec<(u64, &str)> =
+        quick.phases.iter().map(|phase| (phase.window.0, phase.load.word())).collect();
+    let shown = sparklines("Round trips", &all, end, &marks, columns());
+    if shown.is_empty() { shown } else { format!("\n{shown}\n") }
+}
+
 /// What comes before the command that tries the policy.
 fn tried_by(remedy: &Remedy) -> &'static str {
     match remedy.saved {
@@ -291,7 +312,7 @@ fn cured_by(remedy: &Remedy) -> String {
 pub fn chart(quick: &Quick) -> Drawing {
     let all = || quick.places.iter().flat_map(|place| &place.requests).filter_map(|request| request.took_ns);
     let end = quick.phases.iter().map(|phase| phase.window.1).max().unwrap_or(1);
-    let course = |(n, place): (usize, &tidegate_measure::quick::HopResult)| ChartSeries {
+    let course = |(n, place): (usize, &HopResult)| ChartSeries {
         name: place.name.clone(),
         look: Look(n),
         points: place
@@ -321,7 +342,8 @@ pub fn page(quick: &Quick) -> String {
     let content = html! {
         header {
             p.eyebrow { "tidegate · quick diagnosis of a line" }
-            h1.name { "Grade " (letter) }
+            h1.name.(quick.grade().map_or("", look)) { "Grade " (letter) }
+            (scale(quick))
             @for sentence in sentences(quick) { p.about { (prose(&sentence)) } }
         }
         main {
@@ -344,6 +366,72 @@ pub fn page(quick: &Quick) -> String {
     page_document(&format!("A line of grade {letter}"), content)
 }
 
+/// The grades with how much a load adds to the latency at most, in ms; the last has no limit.
+const SCALE: [(Grade, Option<u64>); 6] = [
+    (Grade::Excellent, Some(5)),
+    (Grade::A, Some(30)),
+    (Grade::B, Some(60)),
+    (Grade::C, Some(200)),
+    (Grade::D, Some(400)),
+    (Grade::F, None),
+];
+
+/// A grade's colour, as on the terminal.
+fn look(grade: Grade) -> &'static str {
+    match grade {
+        Grade::Excellent | Grade::A | Grade::B => "good",
+        Grade::C => "fair",
+        Grade::D | Grade::F => "bad",
+    }
+}
+
+/// All grades, with this one marked; nothing where there is none.
+fn scale(quick: &Quick) -> Markup {
+    let Some(found) = quick.grade() else { return Markup::default() };
+    let words = |n: usize| match (SCALE[n].1, n.checked_sub(1).and_then(|before| SCALE[before].1)) {
+        (Some(most), None) => format!("below {most} ms"),
+        (Some(most), Some(least)) => format!("{least} to {most} ms"),
+        (None, least) => format!("{} ms and more", least.unwrap_or(0)),
+    };
+    html! {
+        p.small { "The grade is how much a load adds to the latency:" }
+        ol.scale {
+            @for (n, (grade, _)) in SCALE.into_iter().enumerate() {
+                @let class = if grade == found { format!("now {}", look(grade)) } else { String::new() };
+                li class=[(!class.is_empty()).then_some(class)] aria-current=[(grade == found).then_some("true")] {
+                    b { (grade.letter()) }
+                    (prose(&words(n)))
+                }
+            }
+        }
+    }
+}
+
+/// What each place answered, second by second.
+fn over_time(quick: &Quick) -> Data {
+    let end = quick.phases.iter().map(|phase| phase.window.1).max().unwrap_or(1);
+    let mut head = vec!["time".to_owned()];
+    for place in &quick.places {
+        head.extend(["median", "max", "lost"].map(|what| format!("{}: {what}", place.name)));
+    }
+    let row = |(from, to): (u64, u64)| {
+        let mut row = vec![span_title((from, to))];
+        for place in &quick.places {
+            let within = || place.requests.iter().filter(|one| (from..to).contains(&one.sent_ns));
+            let times = Durations::new(within().filter_map(|one| one.took_ns).collect());
+            let lost = within().filter(|one| one.took_ns.is_none()).count();
+            row.extend([times.percentile(50.0), times.max()].map(|ns| ns.map_or("–".into(), milliseconds)));
+            row.push(if within().next().is_some() { lost.to_string() } else { "–".to_owned() });
+        }
+        row
+    };
+    Data {
+        caption: "Round trips over time".to_owned(),
+        head,
+        rows: spans(end).into_iter().map(row).collect(),
+    }
+}
+
 /// Every ping, as a chart and as a table.
 fn answers(quick: &Quick) -> Markup {
     let numbered = quick.phases.iter().enumerate().skip(1);
@@ -361,8 +449,8 @@ fn answers(quick: &Quick) -> Markup {
     html! {
         section {
             h2 { "Round-trip times" }
-            figure { figcaption { (tied(caption)) } (inline(&chart(quick))) }
-            (data.table())
+            (figure(&[chart(quick)], caption, Reading::Across, &over_time(quick)))
+            (data.folding())
         }
     }
 }
@@ -392,7 +480,6 @@ mod tests {
     use serde_json::Value;
     use tidegate_analysis::quick::json;
     use tidegate_measure::pinged::PingRequest;
-    use tidegate_measure::quick::HopResult;
 
     const MS: u64 = 1_000_000;
 
@@ -434,6 +521,39 @@ mod tests {
         assert_eq!((&json(&quick)["up_is_full"], &json(&quick)["down"]), (&Value::Bool(true), &Value::Null));
         assert!(page(&quick).contains("Grade D"));
     }
+
+    #[test]
+    fn the_scale_is_that_of_the_grades() {
+        let mut least = 0;
+        for (grade, most) in SCALE {
+            assert_eq!(Grade::of(least * MS), grade);
+            least = most.unwrap_or(least);
+            assert!(most.is_none() || Grade::of(least * MS - 1) == grade && Grade::of(least * MS) != grade);
+        }
+    }
+
+    #[test]
+    fn a_page_shows_the_scale_and_each_place_over_time() {
+        let idle = LoadPhase { window: (0, 2000 * MS), ..LoadPhase::default() };
+        let up =
+            LoadPhase { load: LoadDirection::Up, window: (2000 * MS, 4000 * MS), ..LoadPhase::default() };
+        let places = vec![place("gateway", 1, 1, 0), place("far", 2, 20, 300)];
+        let quick = Quick { places, phases: vec![idle, up], ..Quick::default() };
+        let page = page(&quick);
+        assert!(page.contains("<h1 class=\"name bad\">Grade D</h1>"), "{page}");
+        let marked = "<li class=\"now bad\" aria-current=\"true\"><b>D</b>200 to 400\u{a0}ms</li>";
+        assert!(page.contains(marked), "{page}");
+        let head = "time from (s),gateway: median (ms),gateway: max (ms),gateway: lost,far: median (ms)";
+        assert!(page.contains(head), "{page}");
+        assert!(
+            page.contains("<td data-head=\"upload\">") || page.contains("<td data-head=\"up\">"),
+            "{page}"
+        );
+        // Without a grade there is no scale.
+        let none = Quick { phases: quick.phases[..1].to_vec(), ..quick };
+        assert!(!super::page(&none).contains("<ol class=\"scale\">"));
+    }
+
     #[test]
     fn what_echoes_carried_is_a_bound() {
         let echoes = |is_partly_full| LoadPhase {

@@ -53,7 +53,8 @@
   all('figure').forEach(figure => {
     if (!figure.querySelector('svg')) found.empty.push(name(figure));
   });
-  all('svg.chart').forEach(chart => {
+  // (A drawing that a narrow page replaces by text is not there.)
+  all('svg.chart').filter(chart => !chart.closest('.only-wide') || shown(chart)).forEach(chart => {
     const marks = all('.mark', chart).filter(mark => mark.getBBox().width + mark.getBBox().height > 0);
     if (!marks.length) found.empty.push('no marks: ' + name(chart));
     if (!chart.getAttribute('aria-label') || !chart.querySelector('desc').textContent) found.empty.push('no words: ' + name(chart));
@@ -73,7 +74,12 @@
   });
   all('figure:not(:has(details)):not(.wide)').forEach(figure => found.empty.push('no table: ' + name(figure)));
   all('figure details').forEach(details => {
-    if (!details.querySelector('tbody tr')) found.empty.push('empty table: ' + name(details));
+    const values = details.querySelector('pre');
+    // Comma-separated values: a head, and rows of as many fields (a quoted one may hold commas).
+    const fields = line => line.replace(/"([^"]|"")*"/g, '').split(',').length;
+    const lines = values && details.matches('.csv') ? values.textContent.trimEnd().split('\n') : [];
+    const whole = lines.length > 1 && lines.every(line => fields(line) === fields(lines[0]));
+    if (!details.querySelector('tbody tr') && !whole) found.empty.push('empty table: ' + name(details));
   });
 
   // Words are dark enough on what they stand on (WCAG 2.2, 1.4.3).

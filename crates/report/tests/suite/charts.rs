@@ -1,8 +1,6 @@
 //! Charts on their own: files that any viewer of SVG takes.
 
-use tidegate_report::chart::{
-    Axis, Band, ChartLine, Reference, Station, TreeBox, Wire, lines, stack, topology, tree,
-};
+use tidegate_report::chart::{Axis, Band, ChartLine, Reference, TreeBox, lines, stack, tree};
 use tidegate_report::svg;
 
 /// The names of elements, each closed where XML wants it; else what is wrong.
@@ -50,8 +48,6 @@ fn files_of_their_own() {
         dead: dead.map(Into::into),
         ..TreeBox::default()
     };
-    let station = |name: &str| Station { name: name.into(), lines: vec!["a \"line\"".into()], strong: true };
-    let wire = Wire { there: "up".into(), back: "down".into() };
     let level = Reference { name: "at most".into(), value: 900.0 };
     let drawings = [
         lines(
@@ -76,7 +72,6 @@ fn files_of_their_own() {
             "",
             &[node("1:", None, None), node("1:1", Some(0), None), node("1:2", Some(0), Some("no rule"))],
         ),
-        topology("w", "", &[station("a"), station("b")], &[wire]),
     ];
     for drawing in drawings {
         let file = svg(&drawing, 640.0);

@@ -214,7 +214,7 @@ fn answers(all: &[RunView<'_>], name: &str, id: &str, meanwhile: &Happened<'_>) 
     html! {
         (figure(&over_time, about, Reading::Across, &series::answers(all, id)))
         @if !distribution.is_empty() {
-            @let about = html! { (caption(id)) "(CDF): the share of requests answered within a time." };
+            @let about = html! { (caption(id)) " (CDF): the share of requests answered within a time." };
             (figure(&distribution, about, Reading::None, &series::percentiles(all, id)))
         }
     }
