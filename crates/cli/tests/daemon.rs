@@ -302,7 +302,7 @@ fn a_thousand_reloads_under_load_lose_nothing() {
     let before = daemon.tc("class show dev wire0").1;
     let document =
         daemon.ask(&policy("30mbit", &["tc class add dev wire0 parent 9: classid 9:1 htb rate 1mbit"]));
-    assert!(document["last_error"].as_str().is_some_and(|error| error.contains("9:1")), "{document}");
+    assert!(document["error"].as_str().is_some_and(|error| error.contains("9:1")), "{document}");
     assert_eq!(daemon.tc("class show dev wire0").1, before);
     daemon.stop();
     nothing_is_left(&wire);
@@ -643,7 +643,8 @@ fn status_tells_how_a_daemon_is() {
     );
     assert!(has("tidegate_restarts_total", " 2"), "{metrics}");
     assert!(metrics.contains("\ntidegate_engine_lateness_seconds{"), "{metrics}");
-    done(&wire.tidegate(&["apply", "--backend", "user", &policy, "--confirm", "3600s"]));
+    let other = wire.file("other.sh", &POLICY.replace("50mbit", "40mbit"));
+    done(&wire.tidegate(&["apply", "--backend", "user", &other, "--confirm", "3600s"]));
     let metrics = done(&wire.tidegate(&["metrics", "--once"]));
     let left =
         metrics.lines().find_map(|line| line.strip_prefix("tidegate_revert_seconds{")?.rsplit_once(' '));

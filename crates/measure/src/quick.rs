@@ -301,8 +301,8 @@ impl Quick {
         loaded.peek().is_some() && loaded.all(|phase| self.is_near(phase))
     }
 
-    /// Whether packets of one direction wait in the user's own network, when it is loaded alone: its rate is not
-    /// the line's then.
+    /// Whether packets of one direction wait in the user's own network, when it is loaded alone: its rate is
+    /// not the line's then.
     pub fn waits_in_own_network(&self, load: LoadDirection) -> bool {
         (1..self.phases.len()).any(|phase| self.phases[phase].load == load && self.is_near(phase))
     }

@@ -15,7 +15,8 @@ pub(super) fn sentences(trial: &TrialDocument) -> Vec<String> {
     if let Some((without, with)) = worst {
         sentences.push(latency(trial, without, with));
         sentences.extend(people(without, with));
-        sentences.extend(worse::sentence(trial));
+        let told = speaker(with).map_or("", |probe| &probe.id);
+        sentences.extend(worse::sentence(trial, (&with.load, told)));
         sentences.extend(drops::sentence(with));
         sentences.extend(remainder(trial, with));
     }

@@ -119,7 +119,8 @@ fn what_is_no_result() {
         ),
         (
             &["a.json", "no.json"],
-            "no.json: tidegate_experiment: missing; a result is written by `tidegate sim FILE -o \
+            "no.json: tidegate_experiment: missing; this is a result of another command (tidegate_trial); a result is \
+            written by `tidegate sim FILE -o \
             RESULT.json`",
         ),
         (&["a.json", "cut.json"], "cut.json: line 1, column 28: no valid JSON"),

@@ -90,7 +90,8 @@ fn check(policy: &str, home: &Path) -> String {
 }
 
 /// What begins each kind of sentence of the verdict, and its name here.
-const KINDS: [(&str, &str); 14] = [
+const KINDS: [(&str, &str); 15] = [
+    ("Worse with the policy", "worse elsewhere"),
     ("Packets dropped under", "drops"),
     ("the policy cuts", "helps"),
     ("the policy makes the", "makes worse"),

@@ -132,8 +132,8 @@ fn a_hash_deals_into_what_its_qdisc_has() {
     check_finding(sfq, &[Rule::Collisions], &["hosts (by src) are dealt into 1024 queues by a hash"]);
 }
 
-/// Behind translated addresses the sets of packets are wider than the truth: only a packet that the engine has
-/// go to the earlier filter shows anything.
+/// Behind translated addresses the sets of packets are wider than the truth: only a packet that the engine
+/// has go to the earlier filter shows anything.
 #[test]
 fn a_packet_of_no_filter_is_no_evidence_of_one() {
     let filter = |prio: u16, class: &str| {

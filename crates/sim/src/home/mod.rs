@@ -67,15 +67,16 @@ pub struct HomeSpec {
 /// What wires carry, bits per second.
 const WIRES: [u64; 4] = [100_000_000, 1_000_000_000, 10_000_000_000, 100_000_000_000];
 
-/// The slowest usual wire that is faster than a line, bits per second: LAN and the cable to the modem are not to
-/// be the bottleneck.
+/// The slowest usual wire that is faster than a line, bits per second: LAN and the cable to the modem are not
+/// to be the bottleneck.
 pub fn wire(line: u64) -> u64 {
     WIRES.into_iter().find(|wire| *wire > line).unwrap_or(WIRES[3])
 }
 
 impl HomeSpec {
-    /// A link of these rates with customary other values: wires that are faster than it, 24 kB before the uplink, 64 kB or a quarter of a
-    /// second before the downlink, 10 ms one way, measured for a minute with a ping each second.
+    /// A link of these rates with customary other values: wires that are faster than it, 24 kB before the
+    /// uplink, 64 kB or a quarter of a second before the downlink, 10 ms one way, measured for a minute with a
+    /// ping each second.
     pub fn new(up: u64, down: u64) -> HomeSpec {
         HomeSpec {
             up,

@@ -61,7 +61,13 @@ pub struct Options {
     )]
     pub duration: Duration,
     /// Rounds with and without the policy; from 2 on there are confidence intervals
-    #[arg(long = "repeats", alias = "rounds", value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(
+        long = "repeats",
+        alias = "rounds",
+        value_name = "N",
+        default_value_t = 4,
+        value_parser = clap::value_parser!(u32).range(1..=100)
+    )]
     pub rounds: u32,
     /// How long the line settles after each change
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
