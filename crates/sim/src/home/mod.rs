@@ -75,8 +75,8 @@ pub fn wire(line: u64) -> u64 {
 
 impl HomeSpec {
     /// A link of these rates with customary other values: wires that are faster than it, 24 kB before the
-    /// uplink, 64 kB or a quarter of a second before the downlink, 10 ms one way, measured for a minute with a
-    /// ping each second.
+    /// uplink, 64 kB or a quarter of a second before the downlink, 10 ms one way, measured for a minute with
+    /// a ping each second.
     pub fn new(up: u64, down: u64) -> HomeSpec {
         HomeSpec {
             up,
