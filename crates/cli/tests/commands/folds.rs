@@ -64,9 +64,12 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// A line that is meant to be copied, or that quotes the policy, is as long as it is.
+/// A line that is meant to be copied is as long as it is: which commands `doctor` prints depends on the
+/// computer.
 fn may_be_long(line: &str) -> bool {
-    line.starts_with("Again: ") || line.contains("tidegate ") || line.contains(" --")
+    let is_command =
+        line.starts_with("    ") && line[4..].starts_with(|first: char| first.is_ascii_lowercase());
+    is_command || line.starts_with("Again: ") || line.contains("tidegate ") || line.contains(" --")
 }
 
 fn too_wide(text: &str, columns: usize) -> Vec<String> {
