@@ -240,7 +240,9 @@ impl LoadedPolicy {
     /// Commands that fail unnoticed, because their messages are thrown away, a sentence each: for those who
     /// are about to rely on the policy.
     pub fn unnoticed(&self) -> Vec<String> {
-        tidegate_inspect::unnoticed(&self.reading())
+        // A script's words and names are not to look like lines of ours.
+        let escaped = |sentence: &String| tidegate_text::line(sentence).to_string();
+        tidegate_inspect::unnoticed(&self.reading()).iter().map(escaped).collect()
     }
 
     /// Why there is no result: the policy has no traffic control. `None`: it has.
