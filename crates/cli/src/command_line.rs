@@ -271,7 +271,8 @@ fn transposed(error: &clap::Error, parser: &clap::Command) -> Option<String> {
     names.find(|name| strsim::damerau_levenshtein(name, typed) == 1).map(str::to_owned)
 }
 
-/// The value of `--color`.
+/// When clap's own text is coloured: by `--color`, and where that is `auto` by the rule for results. clap's rule
+/// for `auto` is another one: a variable `CI` makes it colour on terminals that only print.
 fn color(words: &[OsString]) -> ColorChoice {
     let words = words.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--");
     let words: Vec<_> = words.collect();
@@ -280,7 +281,10 @@ fn color(words: &[OsString]) -> ColorChoice {
         Some(rest) => rest.strip_prefix('=').map(str::to_owned),
         None => None,
     });
-    value.and_then(|value| ColorChoice::from_str(&value, false).ok()).unwrap_or_default()
+    match value.and_then(|value| ColorChoice::from_str(&value, false).ok()).unwrap_or_default() {
+        ColorChoice::Auto if !output::may_color() => ColorChoice::Never,
+        choice => choice,
+    }
 }
 
 /// Carries out a command line.

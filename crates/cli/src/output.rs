@@ -73,12 +73,16 @@ pub fn set_color(choice: clap::ColorChoice) {
 
 /// Whether standard output takes colours: by `--color`, else on a terminal without `NO_COLOR`.
 pub(crate) fn has_color() -> bool {
-    let requested = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && !is_dumb();
     match *COLOR.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) {
         clap::ColorChoice::Always => true,
         clap::ColorChoice::Never => false,
-        clap::ColorChoice::Auto => requested && io::stdout().is_terminal(),
+        clap::ColorChoice::Auto => may_color() && io::stdout().is_terminal(),
     }
+}
+
+/// Whether a terminal is given colours where nobody asked for them.
+pub(crate) fn may_color() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && !is_dumb()
 }
 
 /// A terminal that only prints: no colours, no motion of the cursor.

@@ -168,8 +168,11 @@ fn a_terminal_that_only_prints_gets_no_control_sequences() {
         "check --no-such",
         "try --help",
     ] {
-        let text = terminal.shown(80, &[("TERM", "dumb")], line);
-        assert!(!text.contains('\u{1b}'), "{line}: {text:?}");
+        // Build services set `CI`, which must not matter.
+        for environment in [&[("TERM", "dumb")][..], &[("TERM", "dumb"), ("CI", "true")]] {
+            let text = terminal.shown(80, environment, line);
+            assert!(!text.contains('\u{1b}'), "{line}: {text:?}");
+        }
         let text = terminal.shown(80, &[("NO_COLOR", "1")], &format!("{line} --quiet"));
         assert!(!text.contains("\u{1b}[1;3"), "{line}: {text:?}");
         let text = terminal.shown(80, &[], &format!("{line} --quiet --color never"));
