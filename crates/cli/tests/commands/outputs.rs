@@ -71,7 +71,7 @@ fn no_result_replaces_what_the_command_has_read() {
         ["x.sh", "./x.sh", "lib/../x.sh", "lib/link", "hard.sh", "rates.conf", "lib/names.sh", "hosts.list"];
     let mut cases: Vec<(Vec<&str>, &str)> =
         graph.map(|to| (vec!["graph", "x.sh", "--format", "dot", "-o", to], to)).to_vec();
-    let short = ["--up", "1mbit", "--down", "1mbit", "--duration", "1s", "--load", "empty"];
+    let short = ["--up", "1mbit", "--down", "1mbit", "--duration", "1s", "--load", "idle"];
     cases.push((vec!["graph", "x.sh", "--format", "dot", "-o", "argument", "--", "argument"], "argument"));
     cases.push(([&["try", "x.sh", "-o", "hard.html"], &short[..]].concat(), "hard.html"));
     cases.push((vec!["test", "t.toml", "--junit", "t.toml"], "t.toml"));
