@@ -364,7 +364,7 @@ fn words_without_two_hyphens_are_no_arguments() {
         ("daemon gw.sh start", "gw.sh -- start"),
         ("test t.toml start", "arguments for the policies' scripts come after `--`"),
         ("explain gw.sh start eth0", "arguments for a script come after `--`"),
-        ("explain gw.sh gw.sh", "more files of the policy are given with --with"),
+        ("explain gw.sh gw.sh", "more files of the policy are given with --also"),
     ];
     for (line, remedy) in rows {
         let output = tidegate(&place, &format!("tidegate {line}"));
