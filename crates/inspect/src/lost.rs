@@ -222,8 +222,16 @@ fn missed(step: &Step, needed: Vec<Thing>, made: impl Fn(&Thing) -> bool) -> Opt
 }
 
 /// Is the message or the failure of a refused `tc … add` ignored, and nothing else makes what it should have
-/// made? Its author may know that, as of a fallback that was not needed, or may not.
+/// made? Its author may know that, as of a fallback that was not needed, or may not. A command that tc does
+/// not know is ignored by mistake.
 pub(crate) fn is_ignored_failure(step: &Step, makers: &Makers) -> bool {
+    if step.may_fail
+        && step.tool == "tc"
+        && has_words(step, &["Command \""])
+        && has_words(step, &["is unknown"])
+    {
+        return true;
+    }
     let adds = of_tc(step).is_some_and(|(_, verb)| verb.len() > 1 && "add".starts_with(verb));
     let is_silent = step.refused.is_some() && step.may_fail && adds && !has_word(step, "help");
     let is_elsewhere = |thing: &Thing| !matches!(thing, Thing::Filter(_)) && makers.0.contains_key(thing);
@@ -519,6 +527,8 @@ mod tests {
             ("tc qdisc add dev eth0 parent 1:10 fq_codell", unknown, false),
             ("tc qdisc add dev eth0 parent 1:20 fq_codell 2>/dev/null", unknown, false),
             ("tc class change dev eth0 classid 1:30 2>/dev/null", NO_PARENT, false),
+            ("tc qdisc dell dev eth0 root 2>/dev/null", "Command \"dell\" is unknown, try", true),
+            ("tc qdisc dell dev eth0 root", "Command \"dell\" is unknown, try", false),
             ("tc class add dev eth0 classid 1:20 2>/dev/null", "RTNETLINK answers: File exists", false),
             ("tc filter add dev eth0 parent 1: u32 flowid 1:20 2>/dev/null", "Error: no", true),
         ];

@@ -206,3 +206,20 @@ fn the_page_of_a_trial_has_at_most_400_kilobytes() {
     let size = fs::metadata(place.0.join("page.html")).expect("it was written").len();
     assert!((100_000..=400_000).contains(&size), "{size} bytes");
 }
+
+#[test]
+fn directories_of_results_are_checked_before_the_work() {
+    if skip() {
+        return;
+    }
+    let place = inputs("outputs-directories");
+    place.file("file", "");
+    for option in ["--svg", "--png", "--flent", "--mahimahi"] {
+        for directory in ["file", "file/below"] {
+            let (code, errors) = run(&place.0, &["sim", "s.toml", option, directory]);
+            let expected = "file is a file, and several files are to be written; name a directory";
+            // Nothing was simulated: no result is printed, and no seed to repeat it.
+            assert!(code == Some(2) && errors.contains(expected), "{option} {directory}: {code:?} {errors}");
+        }
+    }
+}
