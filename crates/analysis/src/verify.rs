@@ -83,8 +83,9 @@ impl ChangeVerdict {
 }
 
 impl VerifyRow {
-    /// The verdict on the difference. It is significant if chance alone would not show one like it in any row,
-    /// with 95 % confidence; and slight below 1 ms or 5 % of a time, half a point of a loss, or 1 % of a rate.
+    /// The verdict on the difference. It is significant if chance alone would not show one like it in any
+    /// row, with 95 % confidence; and slight below 1 ms or 5 % of a time, half a point of a loss, or 1 % of a
+    /// rate.
     pub fn verdict(&self) -> ChangeVerdict {
         let Paired { first, difference, interval, .. } = self.paired;
         let (least, share) = match self.unit {
@@ -196,8 +197,10 @@ pub fn json(experiment: &Experiment) -> Value {
     let rows = rows(experiment).into_iter().map(|row| {
         let Paired { rounds, first, second, difference, interval } = row.paired;
         json!({
-            "load": row.load, "figure": row.figure, "unit": row.unit, "rounds": rounds, "without": first, "with": second, "difference": difference,
-            "low": interval.map(|(low, _)| low), "high": interval.map(|(_, high)| high), "p_value": row.p_value, "verdict": row.verdict().word(),
+            "load": row.load, "figure": row.figure, "unit": row.unit, "rounds": rounds,
+            "without": first, "with": second, "difference": difference,
+            "low": interval.map(|(low, _)| low), "high": interval.map(|(_, high)| high),
+            "p_value": row.p_value, "verdict": row.verdict().word(),
         })
     });
     rows.collect()

@@ -225,11 +225,8 @@ fn missed(step: &Step, needed: Vec<Thing>, made: impl Fn(&Thing) -> bool) -> Opt
 /// made? Its author may know that, as of a fallback that was not needed, or may not. A command that tc does
 /// not know is ignored by mistake.
 pub(crate) fn is_ignored_failure(step: &Step, makers: &Makers) -> bool {
-    if step.may_fail
-        && step.tool == "tc"
-        && has_words(step, &["Command \""])
-        && has_words(step, &["is unknown"])
-    {
+    let is_unknown = has_words(step, &["Command \""]) && has_words(step, &["is unknown"]);
+    if step.may_fail && step.tool == "tc" && is_unknown {
         return true;
     }
     let adds = of_tc(step).is_some_and(|(_, verb)| verb.len() > 1 && "add".starts_with(verb));
@@ -238,7 +235,8 @@ pub(crate) fn is_ignored_failure(step: &Step, makers: &Makers) -> bool {
     is_silent && !has_words(step, &PRESENT) && !is_unnamed(step) && !makes(step).iter().any(is_elsewhere)
 }
 
-/// Commands whose failure or its message is ignored, a sentence each with its line and the reason, at most [`MOST_IGNORED`].
+/// Commands whose failure or its message is ignored, a sentence each with its line and the reason, at most
+/// [`MOST_IGNORED`].
 pub fn ignored_failures(reading: &PolicyModel) -> Vec<String> {
     let makers = Makers::of(&reading.steps);
     let found: Vec<&Step> = reading.steps.iter().filter(|step| is_ignored_failure(step, &makers)).collect();

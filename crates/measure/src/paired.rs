@@ -62,8 +62,8 @@ impl Paired {
         })
     }
 
-    /// How probable a difference at least as large would be if there were none: two-sided, by Student's t under
-    /// the same conditions as the interval; `None` of fewer than two rounds.
+    /// How probable a difference at least as large would be if there were none: two-sided, by Student's t
+    /// under the same conditions as the interval; `None` of fewer than two rounds.
     pub fn p_value(&self) -> Option<f64> {
         let (low, high) = self.interval?;
         let freedom = self.rounds - 1;
@@ -81,8 +81,8 @@ impl Paired {
     }
 }
 
-/// The share of Student's distribution outside ±t (Abramowitz and Stegun, 26.7.3 and 26.7.4); with many degrees
-/// of freedom, that of the normal distribution.
+/// The share of Student's distribution outside ±t (Abramowitz and Stegun, 26.7.3 and 26.7.4); with many
+/// degrees of freedom, that of the normal distribution.
 fn outside(t: f64, freedom: usize) -> f64 {
     if freedom > STUDENT.len() {
         return libm::erfc(t / core::f64::consts::SQRT_2);

@@ -140,7 +140,8 @@ pub(crate) fn unanswered(figures: &Pings) -> &'static str {
     if figures.sent() > 0 { "no reply" } else { "not sent" }
 }
 
-/// Of a probe that did not begin in the time measured, which may be shorter than the time between two web pages.
+/// Of a probe that did not begin in the time measured, which may be shorter than the time between two web
+/// pages.
 const NONE_BEGAN: &str = "none began";
 
 /// The other probes, without → with.

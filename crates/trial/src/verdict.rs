@@ -505,8 +505,35 @@ fn cost(trial: &TrialDocument, hardest: Option<&str>) -> Vec<String> {
             rate(a)
         ));
     }
+    sentences.extend(together(trial));
     sentences
 }
+
+/// What transfers carry under the first load that transfers both ways, where one way loses by it: the other
+/// way's acknowledgements take their share.
+fn together(trial: &TrialDocument) -> Option<String> {
+    let rates = |run: &TrialRun| {
+        [true, false]
+            .map(|up| run.flows.iter().filter(|f| f.up == up).map(|f| f.rate(run.window)).sum::<f64>())
+    };
+    let (without, with) = loads(trial)
+        .find(|(without, _)| [true, false].iter().all(|up| without.flows.iter().any(|f| f.up == *up)))?;
+    let ([up_was, down_was], [up, down]) = (rates(without), rates(with));
+    let is_less = |is: f64, was: f64| is < was * NOTICED_LESS;
+    (is_less(up, up_was) || is_less(down, down_was)).then(|| {
+        format!(
+            "Under {}: {} instead of {} up, {} instead of {} down.",
+            with.title,
+            rate(up),
+            rate(up_was),
+            rate(down),
+            rate(down_was)
+        )
+    })
+}
+
+/// Transfers lose by something if they carry less than this share of what they did.
+const NOTICED_LESS: f64 = 0.95;
 
 /// The classes nothing was found for: each with its reason, or, of many, their names.
 fn unreached(trial: &TrialDocument) -> Vec<String> {
@@ -673,6 +700,26 @@ mod tests {
         };
         assert!(runs(500).contains("\nAlone, 1 upload carries 11 % less up"), "{}", runs(500));
         assert!(runs(50).contains("\n1 upload carries 11 % less up"), "{}", runs(50));
+        assert!(!runs(50).contains("instead of 9.00 Mbit/s up, "), "nothing is lost together: {}", runs(50));
+    }
+
+    #[test]
+    fn what_transfers_both_ways_carry_is_given_where_one_way_loses() {
+        let said = |up: u64| {
+            let both = |policy, up| {
+                let mut both = run("both", policy, Some(100), up);
+                both.flows.push(TrialFlow {
+                    title: "download 1".into(),
+                    bytes: 1_000_000,
+                    ..TrialFlow::default()
+                });
+                both
+            };
+            sentences(&trial(vec![both(false, 10), both(true, up)], 10_000_000, "fq_codel")).join("\n")
+        };
+        let shown = said(8);
+        assert!(shown.contains(": 8.00 Mbit/s instead of 10.0 Mbit/s up, "), "{shown}");
+        assert!(!said(10).contains("Mbit/s up, "), "{}", said(10));
     }
 
     /// tbf whose `mtu` holds no full frame: the ping is quick because no upload gets through.

@@ -2,7 +2,7 @@
 //! rest.
 
 use crate::figures::seconds;
-use tidegate_measure::numbers::{percent, rate};
+use tidegate_measure::numbers::percent;
 use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
 
 /// The most that are named.
@@ -12,15 +12,12 @@ const RATIO: f64 = 1.25;
 const LONGER_NS: u64 = 10_000_000;
 /// A loss is worse if it is higher by this share.
 const MORE_LOST: f64 = 0.02;
-/// Transfers are slower if they carry less than this share of what they did.
-const SLOWER: f64 = 0.85;
 
 /// What is worse with the policy, under any load, the worst first, but for a load and probe that the headline
 /// is about; `None`: nothing is.
 pub(super) fn sentence(trial: &TrialDocument, (load, probe): (&str, &str)) -> Option<String> {
     let is_new = |pair: &Pair<'_>| pair.0.0.load != load || pair.0.1.id != probe;
-    let probes = pairs(trial).filter(is_new).filter_map(worse);
-    let mut found: Vec<(f64, String)> = probes.chain(runs(trial).flat_map(slower)).collect();
+    let mut found: Vec<(f64, String)> = pairs(trial).filter(is_new).filter_map(worse).collect();
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     let more = found.len().saturating_sub(NAMED);
     let mut named: Vec<String> = found.into_iter().take(NAMED).map(|(_, text)| text).collect();
@@ -33,31 +30,12 @@ pub(super) fn sentence(trial: &TrialDocument, (load, probe): (&str, &str)) -> Op
 /// A probe under a load, without and with the policy.
 type Pair<'t> = ((&'t TrialRun, &'t TrialProbe), (&'t TrialRun, &'t TrialProbe));
 
-/// The runs of each load, without and with the policy.
-fn runs(trial: &TrialDocument) -> impl Iterator<Item = (&TrialRun, &TrialRun)> {
-    trial.runs.iter().filter(|run| !run.policy).filter_map(|without| {
+fn pairs(trial: &TrialDocument) -> impl Iterator<Item = Pair<'_>> {
+    let runs = trial.runs.iter().filter(|run| !run.policy).filter_map(|without| {
         let is_twin = |run: &&TrialRun| run.policy && !run.witnesses && run.load == without.load;
         Some((without, trial.runs.iter().find(is_twin)?))
-    })
-}
-
-/// How many times slower transfers are in one direction while others go the other way. What they carry alone
-/// has a sentence of its own.
-fn slower((without, with): (&TrialRun, &TrialRun)) -> Vec<(f64, String)> {
-    let rate_of =
-        |run: &TrialRun, up| run.flows.iter().filter(|f| f.up == up).map(|f| f.rate(run.window)).sum::<f64>();
-    let is_both_ways = [true, false].iter().all(|up| without.flows.iter().any(|flow| flow.up == *up));
-    let directions = [(true, "all uploads"), (false, "all downloads")].into_iter().filter(|_| is_both_ways);
-    let found = directions.filter_map(|(up, name)| {
-        let (was, is) = (rate_of(without, up), rate_of(with, up));
-        let text = || format!("{name} under {} ({} instead of {})", with.title, rate(is), rate(was));
-        (is < was * SLOWER).then(|| (was / is.max(1.0), text()))
     });
-    found.collect()
-}
-
-fn pairs(trial: &TrialDocument) -> impl Iterator<Item = Pair<'_>> {
-    runs(trial).flat_map(|(without, with)| {
+    runs.flat_map(|(without, with)| {
         without.probes.iter().filter_map(move |before| {
             let after = with.probes.iter().find(|probe| probe.id == before.id)?;
             Some(((without, before), (with, after)))
@@ -137,23 +115,6 @@ mod tests {
             dns under 1 upload (median 300 ms instead of 100 ms, 95th percentile 300 ms instead of 100 ms).";
         let after = [("ping", Some(30)), ("dns", Some(300)), ("call", None)];
         assert_eq!(said(&before, &after).as_deref(), Some(expected));
-    }
-
-    #[test]
-    fn transfers_that_others_slow_down_are_named() {
-        let with_flows = |policy, up_bytes, down_bytes| {
-            let flow = |up, bytes| tidegate_measure::trial::TrialFlow { up, bytes, ..Default::default() };
-            TrialRun { flows: vec![flow(true, up_bytes), flow(false, down_bytes)], ..run(policy, &[]) }
-        };
-        let said = |up_bytes, down_bytes| {
-            let runs = vec![with_flows(false, 1_250_000, 1_250_000), with_flows(true, up_bytes, down_bytes)];
-            sentence(&TrialDocument { runs, ..TrialDocument::default() }, ("up", "ping"))
-        };
-        assert_eq!(said(1_100_000, 2_500_000), None, "an eighth less");
-        let slow = said(625_000, 2_500_000);
-        let expected = "Worse with the policy in this run: all uploads under 1 upload (500 kbit/s instead of \
-            1.00 Mbit/s).";
-        assert_eq!(slow.as_deref(), Some(expected));
     }
 
     #[test]
