@@ -12,7 +12,7 @@ const LONGEST: usize = 32;
 const MOST_WORDS: usize = 4;
 
 /// Words of comments that say what is done, or to what, rather than what a class is for.
-const NO_NAMES: [&str; 38] = [
+const NO_NAMES: [&str; 39] = [
     "add",
     "band",
     "bands",
@@ -49,6 +49,7 @@ const NO_NAMES: [&str; 38] = [
     "setup",
     "shellcheck",
     "tc",
+    "tidegate",
     "todo",
     "xxx",
 ];
@@ -382,6 +383,7 @@ mod tests {
             ("1:20 calls", None),
             ("HTB setup", None),
             ("TODO: fewer", None),
+            ("tidegate: allow R4", None),
             ("shellcheck disable", None),
             ("tc class add dev eth0", None),
             ("300 kbit", None),
