@@ -105,7 +105,7 @@ fn of(directory: &Path, name: &str, kept: &Value) -> Result<ApplyOptions> {
     );
     let script = directory.join(format!("{name}.sh"));
     let from = strings(&kept["policy"]).join(" ");
-    let text = user::script_of(&kept).replacen(
+    let text = user::script_of(kept).replacen(
         '\n',
         &format!("\n# What {} came to when it was applied.\n", from.replace('\n', " ")),
         1,
