@@ -522,7 +522,7 @@ fn together(trial: &TrialDocument) -> Option<String> {
     let is_less = |is: f64, was: f64| is < was * NOTICED_LESS;
     (is_less(up, up_was) || is_less(down, down_was)).then(|| {
         format!(
-            "Under {}: {} instead of {} up, {} instead of {} down.",
+            "Under {} transfers carry {} instead of {} up, {} instead of {} down.",
             with.title,
             rate(up),
             rate(up_was),
@@ -718,7 +718,7 @@ mod tests {
             sentences(&trial(vec![both(false, 10), both(true, up)], 10_000_000, "fq_codel")).join("\n")
         };
         let shown = said(8);
-        assert!(shown.contains(": 8.00 Mbit/s instead of 10.0 Mbit/s up, "), "{shown}");
+        assert!(shown.contains(" transfers carry 8.00 Mbit/s instead of 10.0 Mbit/s up, "), "{shown}");
         assert!(!said(10).contains("Mbit/s up, "), "{}", said(10));
     }
 
