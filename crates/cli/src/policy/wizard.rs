@@ -105,16 +105,18 @@ impl Person {
         }
     }
 
-    /// Asks until the answer is right; an empty one is the default.
+    /// Asks until the answer is right; an empty one is the default. `about` is said once.
     fn ask<T>(
         &mut self,
-        question: &str,
+        about: &str,
+        prompt: &str,
         default: &str,
         right: impl Fn(&str) -> Result<T, String>,
     ) -> anyhow::Result<T> {
         let shown = if default.is_empty() { String::new() } else { format!(" [{default}]") };
+        crate::output::report(&format!("{about}\n"));
         loop {
-            let answer = self.answer(&format!("{question}{shown}:"))?;
+            let answer = self.answer(&format!("{prompt}{shown}:"))?;
             match right(if answer.is_empty() { default } else { &answer }) {
                 Ok(value) => return Ok(value),
                 Err(why) => crate::output::report(&format!("  {}\n", why.replace('\n', "\n  "))),
@@ -123,8 +125,8 @@ impl Person {
     }
 
     /// Yes or no; neither by default.
-    fn agrees(&mut self, question: &str) -> anyhow::Result<bool> {
-        self.ask(&format!("{question} (yes or no)"), "", |answer| match answer {
+    fn agrees(&mut self, about: &str) -> anyhow::Result<bool> {
+        self.ask(about, "yes or no", "", |answer| match answer {
             "yes" | "y" => Ok(true),
             "no" | "n" => Ok(false),
             _ => Err("Write yes or no.".to_owned()),
@@ -239,11 +241,9 @@ fn questions(person: &mut Person) -> anyhow::Result<Answers> {
         let answers = Answers { device: device.clone(), lan: lan.clone(), ..Answers::default() };
         answers.check().map(|()| (device, lan))
     };
-    (answers.device, answers.lan) = person.ask(
-        "1. The device that leads to the provider (on a router, then the one that leads to the LAN)",
-        &usual,
-        right,
-    )?;
+    let about =
+        "1. The device that leads to the provider; on a router, behind it the one that leads to the LAN.";
+    (answers.device, answers.lan) = person.ask(about, "device", &usual, right)?;
     loop {
         let right = |answer: &str| {
             let words: Vec<&str> = answer.split_whitespace().collect();
@@ -257,9 +257,9 @@ fn questions(person: &mut Person) -> anyhow::Result<Answers> {
                 _ => Err("Write two rates, such as: 38mbit 95mbit; or measure.".to_owned()),
             }
         };
-        let question =
-            "2. The line's rates, upload and download, as the modem or the contract has them; or measure";
-        match person.ask(question, "", right)? {
+        let about = "2. The line's rates, upload and download (38mbit 95mbit), as the modem reports them or the contract \
+            has them; or measure.";
+        match person.ask(about, "rates", "", right)? {
             Some(rates) => {
                 answers.rates = rates;
                 break;
@@ -273,22 +273,24 @@ fn questions(person: &mut Person) -> anyhow::Result<Answers> {
     }
     let checked =
         |of: fn(&str) -> Answers| move |answer: &str| of(answer).check().map(|()| answer.to_owned());
+    let links = LINKS.map(|link| link.name).join(", ");
     answers.link = person.ask(
-        &format!("3. The kind of link ({})", LINKS.map(|link| link.name).join(", ")),
+        &format!("3. The kind of link: {links}."),
+        "link",
         "ethernet",
         checked(|link| Answers { link: link.to_owned(), ..Answers::default() }),
     )?;
+    let presets = PRESETS.map(|one| format!("\n  {}: {}", one.name, one.about)).concat();
     answers.preset = person.ask(
-        &format!(
-            "4. What is important ({})",
-            PRESETS.map(|one| format!("{}: {}", one.name, one.about)).join("; ")
-        ),
+        &format!("4. What is important:{presets}"),
+        "preset",
         "home",
         checked(|preset| Answers { preset: preset.to_owned(), ..Answers::default() }),
     )?;
     let preset = answers.preset.clone();
     answers.hosts = person.ask(
-        "5. Addresses of computers that may wait for all others, such as a NAS",
+        "5. Addresses of computers that may wait for all others, such as a NAS.",
+        "addresses",
         "none",
         |answer| {
             let hosts: Vec<String> = match answer {

@@ -4,6 +4,7 @@ use crate::common;
 use crate::folds::Terminal;
 use common::TIDEGATE;
 use common::computer::stderr;
+use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
 
 /// The answers, typed ahead: a terminal keeps them until they are read.
@@ -22,6 +23,32 @@ fn answered(terminal: &Terminal, typed: &str) -> Output {
             computer.place.go(move || command.output()).expect("the thread is there").expect("it runs")
         },
     )
+}
+
+/// The same, with Ctrl-C once a prompt is shown: what was shown, and the exit code.
+fn interrupted(terminal: &Terminal, typed: &str, prompt: &str) -> (Option<i32>, String) {
+    let mut command = terminal.command(100, &[], "policy wizard new.toml");
+    command
+        .env("TIDEGATE_STATE", terminal.place.0.join("kept"))
+        .env("SSH_CONNECTION", "")
+        .env("TMPDIR", &terminal.place.0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let computer = terminal.computer.as_ref().expect("it is there");
+    let mut child =
+        computer.place.go(move || command.spawn()).expect("the thread is there").expect("it runs");
+    let (mut stdin, mut stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+    stdin.write_all(typed.as_bytes()).expect("it is taken");
+    let (mut seen, mut bytes) = (Vec::new(), [0; 4096]);
+    let shown = |seen: &[u8]| String::from_utf8_lossy(seen).into_owned();
+    while shown(&seen).matches(prompt).count() == 0 {
+        let count = stdout.read(&mut bytes).expect("it is read");
+        assert!(count > 0, "it ended: {}", shown(&seen));
+        seen.extend_from_slice(&bytes[..count]);
+    }
+    stdin.write_all(b"\x03").expect("it is taken");
+    stdout.read_to_end(&mut seen).expect("it is read");
+    (child.wait().expect("it is ours").code(), shown(&seen))
 }
 
 fn says(terminal: &Terminal, words: &[&str]) -> (Option<i32>, String) {
@@ -56,7 +83,7 @@ fn the_wizard_asks_again_and_only_writes_after_a_no() {
     for reason in [
         "There is no device \"eth7\"; there are ",
         "Write two rates",
-        "down needs a unit",
+        "\"2\" has no unit",
         "unknown kind of link \"dsl",
         "unknown preset \"everybody\"",
         "\"nobody\"",
@@ -85,10 +112,17 @@ fn the_end_of_input_and_ctrl_c_leave_nothing_behind() {
     if terminal.computer.is_none() {
         return;
     }
-    for typed in ["", "eth0\n900kbit 2mbit\n", ANSWERS, "eth0\n\u{3}", "eth0\n900kbit 2mbit\nfib\u{3}re\n"] {
+    for typed in ["", "eth0\n900kbit 2mbit\n", ANSWERS] {
         let output = answered(&terminal, typed);
         let text = stderr(&output);
         assert_eq!((output.status.code(), left(&terminal)), (Some(3), Vec::new()), "{typed:?}: {text}");
+        assert!(text.contains("ended; nothing was written or changed"), "{typed:?}: {text}");
+    }
+    for (typed, prompt) in
+        [("eth0\n", "rates:"), ("eth0\n900kbit 2mbit\nfib", "link [ethernet]:"), (ANSWERS, "yes or no:")]
+    {
+        let (code, text) = interrupted(&terminal, typed, prompt);
+        assert_eq!((code, left(&terminal)), (Some(3), Vec::new()), "{typed:?}: {text}");
         assert!(text.contains("ended; nothing was written or changed"), "{typed:?}: {text}");
     }
     assert_eq!(says(&terminal, &["status"]).0, Some(1), "nothing is applied");
@@ -105,7 +139,10 @@ fn the_wizard_applies_after_a_yes() {
         eprintln!("SKIPPED: {text}");
         return;
     }
-    assert!(text.contains("unless it is confirmed") && text.contains("confirmed: eth0"), "{text}");
+    assert!(
+        text.contains("it is undone in 120 s unless confirmed") && text.contains("confirmed: eth0"),
+        "{text}"
+    );
     let (code, status) = says(&terminal, &["status"]);
     assert_eq!(code, Some(0), "{status}");
     assert!(status.contains("(calls)"), "{status}");
@@ -119,6 +156,11 @@ fn the_wizard_applies_after_a_yes() {
         assert_eq!(left(&terminal).len(), kept, "{typed:?}: {text}");
         assert_eq!(says(&terminal, &["status"]).0, Some(1), "{typed:?}: nothing is applied");
     }
+    let _ = std::fs::remove_file(terminal.place.0.join("new.toml"));
+    let (code, text) = interrupted(&terminal, &format!("{ANSWERS}yes\n"), "and shall the policy stay?");
+    assert!(text.contains("reverted: eth0"), "{text}");
+    assert_eq!((code, left(&terminal)), (Some(3), Vec::new()), "{text}");
+    assert_eq!(says(&terminal, &["status"]).0, Some(1), "nothing is applied");
 }
 
 #[test]
