@@ -374,8 +374,13 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     }
     let plan = listed(&way.plans, way.about_rules().as_deref());
     let mut state = noted(options, wanted, prior.as_ref(), &way.before, why)?;
+    let same = prior.as_ref().filter(|prior| is_same(prior, options, &state));
+    let same = same.map(|prior| (prior.0["before"].clone(), prior.0["previous"].clone()));
     begun.write(&mut state, prior)?;
     let done = arm.go(wanted, way).and_then(|()| {
+        if let Some(same) = same {
+            (state["before"], state["previous"]) = same;
+        }
         state["table"] = record::kept_raw(&Arm::table_made(wanted, name)?);
         state["installed"] = arm.installed(wanted, name)?;
         begun.end(&mut state)
@@ -388,6 +393,12 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
         json!({"applied": true, "changed": true, "backend": "kernel", "why": why, "devices": wanted.devices, "plan": plan,
         "confirm": state["confirm"]}),
     )
+}
+
+/// Does this only bring back a policy that is applied already (to a device that was dialled again, say)? Then
+/// a revert leads to what was before that policy, not to the device without it.
+fn is_same(prior: &State, options: &ApplyOptions, state: &Value) -> bool {
+    patience(options).is_none() && ["commands", "dev"].iter().all(|part| prior.0[*part] == state[*part])
 }
 
 /// What would be done, and whether this kernel would refuse it.

@@ -38,7 +38,8 @@ pub(crate) fn keep(name: &str, state: &State) -> Result<()> {
     let Some(directory) = directory() else { return Ok(()) };
     let path = path(&directory, name);
     let mut kept = json!({});
-    for part in ["backend", "policy", "dev", "commands", "names", "packet_io", "realtime", "force"] {
+    for part in ["backend", "policy", "dev", "devices", "commands", "names", "packet_io", "realtime", "force"]
+    {
         kept[part] = state.0[part].clone();
     }
     let write = || -> io::Result<()> {
@@ -64,11 +65,12 @@ pub(crate) fn forget(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// What `tidegate apply --at-boot` applies: each policy, with its name.
+/// What `tidegate apply --at-boot` applies: each policy, with its name; with a device only those that it is
+/// part of.
 ///
 /// # Errors
 /// A file is not what tidegate wrote.
-pub fn all() -> Result<Vec<(String, ApplyOptions)>> {
+pub fn all(dev: Option<&str>) -> Result<Vec<(String, ApplyOptions)>> {
     let directory = directory().context(
         "this network namespace does not come back after a restart (TIDEGATE_STATE names a place)",
     )?;
@@ -77,17 +79,25 @@ pub fn all() -> Result<Vec<(String, ApplyOptions)>> {
         let path = entry.path();
         if path.extension().is_some_and(|extension| extension == "json") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let options = of(&directory, &name, &path)
-                .with_context(|| format!("{} is not what tidegate wrote", path.display()))?;
-            all.push((name, options));
+            let wrong = || format!("{} is not what tidegate wrote", path.display());
+            let kept = fs::read_to_string(&path).with_context(wrong)?;
+            let kept = record::document(&kept).with_context(wrong)?;
+            if dev.is_none_or(|dev| is_about(&kept, &name, dev)) {
+                let options = of(&directory, &name, &kept).with_context(wrong)?;
+                all.push((name, options));
+            }
         }
     }
     all.sort_by(|(one, _), (other, _)| one.cmp(other));
     Ok(all)
 }
 
-fn of(directory: &Path, name: &str, path: &Path) -> Result<ApplyOptions> {
-    let kept: Value = record::document(&fs::read_to_string(path)?)?;
+/// Is a device part of what is kept under a name?
+fn is_about(kept: &Value, name: &str, dev: &str) -> bool {
+    name == dev || strings(&kept["devices"]).iter().any(|device| device == dev)
+}
+
+fn of(directory: &Path, name: &str, kept: &Value) -> Result<ApplyOptions> {
     ensure!(
         kept["commands"].as_array().is_some_and(|commands| !commands.is_empty()),
         State,
@@ -95,7 +105,7 @@ fn of(directory: &Path, name: &str, path: &Path) -> Result<ApplyOptions> {
     );
     let script = directory.join(format!("{name}.sh"));
     let from = strings(&kept["policy"]).join(" ");
-    let text = user::script_of(&kept).replacen(
+    let text = user::script_of(kept).replacen(
         '\n',
         &format!("\n# What {} came to when it was applied.\n", from.replace('\n', " ")),
         1,
@@ -113,4 +123,19 @@ fn of(directory: &Path, name: &str, path: &Path) -> Result<ApplyOptions> {
         dry_run: false,
         force: kept["force"] == true,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_about_each_of_its_devices() {
+        let kept = json!({"devices": ["ifb0", "br-lan", "ppp0"]});
+        for (dev, expected) in [("ppp0", true), ("br-lan", true), ("eth0", true), ("eth", false), ("", false)]
+        {
+            assert_eq!(is_about(&kept, "eth0", dev), expected, "{dev}");
+        }
+        assert!(is_about(&json!({}), "eth0", "eth0") && !is_about(&json!({}), "eth0", "ppp0"));
+    }
 }

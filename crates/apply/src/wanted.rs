@@ -64,9 +64,6 @@ impl Wanted {
         }
         taken.must_be_whole().map_err(|half| error!(Policy, "nothing is applied: {half}"))?;
         let reading = taken.reading();
-        for sentence in taken.unnoticed() {
-            report(Notice::Policy(sentence));
-        }
         let commands = taken.machine.carried.into_iter().map(|carried| carried.words).collect();
         let log = taken.machine.log;
         let mut names = taken.names;

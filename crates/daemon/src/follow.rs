@@ -8,6 +8,7 @@ use crate::error::{ErrorContext, Result};
 use crate::options::DaemonOptions;
 use crate::policy::MessageHandler;
 use crate::runtime::RuntimeDir;
+use crate::watchdog::Heartbeat;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::File;
@@ -110,7 +111,11 @@ pub(crate) fn follow(options: &DaemonOptions, which: &FollowPattern, say: Messag
     let mut running: BTreeMap<String, Child> = BTreeMap::new();
     // A service manager that cannot be notified is no reason to stop.
     let _ = service::notify("READY=1");
+    let mut heartbeat = Heartbeat::new();
     loop {
+        if let Some(heartbeat) = &mut heartbeat {
+            heartbeat.beat();
+        }
         // A device that is gone and comes again is another one.
         seen.iter().filter(|name| !here.contains(name)).for_each(|name| comes_back(&runtime, name));
         seen = here.iter().cloned().collect();
@@ -125,7 +130,8 @@ pub(crate) fn follow(options: &DaemonOptions, which: &FollowPattern, say: Messag
         if matches!(which, FollowPattern::Of(pid) if !alive(*pid)) {
             break;
         }
-        let heard = poll::readable(&[bell.as_fd(), bulletin.as_fd()], LOOK)?;
+        let wait = heartbeat.as_ref().map_or(LOOK, |heartbeat| heartbeat.every().min(LOOK));
+        let heard = poll::readable(&[bell.as_fd(), bulletin.as_fd()], wait)?;
         if heard[0] {
             break;
         }
@@ -207,8 +213,10 @@ fn one(options: &DaemonOptions, name: &str) -> Result<Child> {
     let words: Vec<OsString> =
         DaemonOptions { dev: Some(name.to_owned()), pid: None, ..options.clone() }.words();
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("daemon").args(words).env_remove("NOTIFY_SOCKET");
-    process::die_with_parent(&mut command).spawn().context("a daemon cannot be started")
+    command.arg("daemon").args(words);
+    process::die_with_parent(service::without_manager(&mut command))
+        .spawn()
+        .context("a daemon cannot be started")
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ mod run;
 mod runtime;
 pub mod ssh;
 mod start;
+mod watchdog;
 mod words;
 
 pub use client::{ANSWER, Client};

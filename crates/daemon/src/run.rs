@@ -10,6 +10,7 @@ use crate::packet_io::Opener;
 use crate::policy::{MessageHandler, captured, wanted};
 use crate::runtime::RuntimeDir;
 use crate::ssh::{self, Ssh};
+use crate::watchdog;
 use std::fs::File;
 use std::io::{self};
 use std::os::fd::AsFd;
@@ -93,6 +94,7 @@ fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
     }
     // What the backend is opened by may be needed again; nothing else is.
     service::keep_only_network(options.realtime).context("privileges cannot be dropped")?;
+    watchdog::watch(command_sender)?;
     control::serve(sockets.listener()?, Arc::new(counter))?;
     let split = split(&wanted)?;
     let clock = MonotonicClock::new(START);

@@ -40,6 +40,7 @@ pub fn start(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Value> 
         .try_clone_file()?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("daemon").args(options.words()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    service::without_manager(&mut command);
     let mut child = service::detached(&mut command).spawn().context("the daemon cannot be started")?;
     ready(&mut child, &name).with_context(|| {
         let text = std::fs::read_to_string(&path).unwrap_or_default();

@@ -198,12 +198,16 @@ impl LoadedPolicy {
         self.outcomes.iter().flat_map(|outcome| &outcome.troubles)
     }
 
-    /// What went wrong, of all files, and what was cut off by their ends: for people. Commands that deleted
-    /// what was not there are left out: the machine is as the script wants it.
+    /// What went wrong, of all files, what was cut off by their ends, and failures that a script ignores: for
+    /// people. Commands that deleted what was not there are left out: the machine is as the script wants it.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let whole = |outcome: &ScriptRun| [outcome.unfinished.clone(), outcome.missing_arguments.clone()];
         let of_scripts = self.outcomes.iter().flat_map(whole).flatten();
-        self.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).chain(of_scripts)
+        self.troubles()
+            .filter(|trouble| !trouble.idle)
+            .map(ToString::to_string)
+            .chain(of_scripts)
+            .chain(self.ignored_failures())
     }
 
     /// Refuses a device that the user named and no command is about.
@@ -223,6 +227,11 @@ impl LoadedPolicy {
         Err(NoSuchDevice { dev: dev.to_owned(), others: named.into_iter().collect() })
     }
 
+    /// How many commands its scripts issued, the refused ones included.
+    pub fn commands(&self) -> usize {
+        self.outcomes.iter().map(|outcome| outcome.calls.len()).sum()
+    }
+
     /// Did every file come to its end, well or with an error?
     pub fn ended(&self) -> bool {
         self.outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(_) | Exit::Signal(_)))
@@ -239,12 +248,11 @@ impl LoadedPolicy {
         if is_whole { Ok(()) } else { Err(HalfPolicy { ended: self.ended() }) }
     }
 
-    /// Commands that fail unnoticed, because their messages are thrown away, a sentence each: for those who
-    /// are about to rely on the policy.
-    pub fn unnoticed(&self) -> Vec<String> {
+    /// Commands whose failure or its message the script ignores, a sentence each.
+    fn ignored_failures(&self) -> Vec<String> {
         // A script's words and names are not to look like lines of ours.
         let escaped = |sentence: &String| tidegate_text::line(sentence).to_string();
-        tidegate_inspect::unnoticed(&self.reading()).iter().map(escaped).collect()
+        tidegate_inspect::ignored_failures(&self.reading()).iter().map(escaped).collect()
     }
 
     /// Why there is no result: the policy has no traffic control. `None`: it has.

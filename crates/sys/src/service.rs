@@ -11,11 +11,15 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 /// Where the service manager wants to hear from us (sd_notify(3)).
 const NOTIFY: &str = "NOTIFY_SOCKET";
+/// How long the service manager waits for a sign of life, in microseconds, and of which process
+/// (sd_watchdog_enabled(3)).
+const WATCHDOG: [&str; 2] = ["WATCHDOG_USEC", "WATCHDOG_PID"];
 
 /// What [`keep_only_network`] keeps.
 const NEEDED: CapabilitySet =
@@ -80,6 +84,25 @@ pub fn notify(state: &str) -> io::Result<()> {
     UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address).map(drop)
 }
 
+/// How long the service manager waits for `WATCHDOG=1` from this process before it restarts it; `None`: it
+/// does not wait for this process.
+pub fn watchdog() -> Option<Duration> {
+    env::var_os(NOTIFY)?;
+    let [timeout, pid] = WATCHDOG.map(|name| env::var(name).ok());
+    watchdog_of(timeout.as_deref()?, pid.as_deref(), std::process::id())
+}
+
+fn watchdog_of(timeout_us: &str, pid: Option<&str>, own: u32) -> Option<Duration> {
+    let is_meant = pid.is_none_or(|pid| pid.parse() == Ok(own));
+    let timeout_us = timeout_us.parse().ok().filter(|us| *us > 0 && is_meant)?;
+    Some(Duration::from_micros(timeout_us))
+}
+
+/// Starts the command's process outside of the service manager's protocol: only this process reports to it.
+pub fn without_manager(command: &mut Command) -> &mut Command {
+    WATCHDOG.iter().fold(command.env_remove(NOTIFY), |command, name| command.env_remove(name))
+}
+
 /// Gives up every privilege of the calling thread and of those it starts, but for what a shaper continues to
 /// need when its device comes back: to set up networks, to send raw frames and to load the programs that lead
 /// packets to it (and, `realtime`, to go before others). Programs that are run from now on get none back.
@@ -108,6 +131,21 @@ mod tests {
         drop(first);
         assert!(Alone::take(&path).expect("a file").is_some());
         std::fs::remove_file(&path).expect("it is there");
+    }
+
+    #[test]
+    fn a_watchdog_is_for_the_process_that_it_names() {
+        let second = Some(Duration::from_secs(1));
+        for (timeout, pid, expected) in [
+            ("1000000", None, second),
+            ("1000000", Some("7"), second),
+            ("1000000", Some("8"), None),
+            ("1000000", Some(""), None),
+            ("0", None, None),
+            ("soon", Some("7"), None),
+        ] {
+            assert_eq!(watchdog_of(timeout, pid, 7), expected, "{timeout} {pid:?}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ const FORM: u32 = 1;
 
 /// Plays `tidegate apply`.
 pub(super) fn command(options: &Apply) -> ExitCode {
-    if options.at_boot { at_boot() } else { one(&options.into(), options.json) }
+    if options.at_boot { at_boot(options.dev.as_deref()) } else { one(&options.into(), options.json) }
 }
 
 fn one(options: &ApplyOptions, as_json: bool) -> ExitCode {
@@ -53,10 +53,10 @@ fn one(options: &ApplyOptions, as_json: bool) -> ExitCode {
     }
 }
 
-/// Applies what was applied for good before the machine was restarted; those that fail keep no others from
-/// being applied.
-fn at_boot() -> ExitCode {
-    let all = match tidegate_apply::kept() {
+/// Applies what was applied for good before the machine was restarted, or before a device went away and came
+/// back; those that fail keep no others from being applied.
+fn at_boot(dev: Option<&str>) -> ExitCode {
+    let all = match tidegate_apply::kept(dev) {
         Ok(all) => all,
         Err(error) => {
             let error = anyhow::Error::from(error);
@@ -68,7 +68,12 @@ fn at_boot() -> ExitCode {
     for (name, options) in all {
         match tidegate_apply::waiting(&name) {
             Ok(None) => {
-                println!("{name}: as it was before the restart");
+                let before = if dev.is_some() {
+                    "as it was applied and confirmed"
+                } else {
+                    "as it was before the restart"
+                };
+                println!("{name}: {before}");
                 failed |= one(&options, false) != ExitCode::SUCCESS;
             }
             // Applied for good over it, it would never be undone.

@@ -58,8 +58,9 @@ pub struct Apply {
     /// Undo it after this time unless `tidegate confirm` is run; 60s is the default over SSH; 0: never
     #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     pub confirm: Option<u64>,
-    /// Apply every policy that was applied and confirmed before the restart of the machine
-    #[arg(long, conflicts_with_all = ["files", "args", "arg", "dev", "confirm", "dry_run", "json"])]
+    /// Apply again every policy that was applied and confirmed before the machine restarted; with `--dev`,
+    /// those of a device that came back
+    #[arg(long, conflicts_with_all = ["files", "args", "arg", "confirm", "dry_run", "json"])]
     pub at_boot: bool,
     /// Show what would be done, and do nothing
     #[arg(long)]
