@@ -1,6 +1,7 @@
 //! `tidegate policy`: short policies written, shown, explained, and read back from what others wrote.
 
 mod options;
+mod wizard;
 
 pub use options::Options;
 
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_loader::short as short_file;
 use tidegate_loader::{ReadOptions, ShortPolicy};
-use tidegate_syntax::short::{self, Compiled, Short};
+use tidegate_syntax::short::{self, Compiled, Short, TreeKind};
 
 /// Plays `tidegate policy`.
 pub fn command(options: &Options) -> ExitCode {
@@ -20,9 +21,10 @@ pub fn command(options: &Options) -> ExitCode {
         What::Help { word } => help(&word.join(" ")),
         What::List { json: false } => read(&short::help::list()),
         What::List { json: true } => print(&format!("{:#}\n", listed())),
+        What::Wizard { file } => wizard::command(file),
         What::Schema => print(&short::schema()),
-        What::New { preset, dev, lan, up, down, link } => {
-            new(preset, dev, [lan, up, down, link].map(Option::as_deref))
+        What::New { preset, dev, lan, up, down, link, kind } => {
+            new(preset, dev, [lan, up, down, link, kind].map(Option::as_deref))
         }
         What::Show { file, print, json } => show(file, if *json { Print::Json } else { *print }),
         What::From { files, args, sandbox, json } => from(files, args, *sandbox, *json),
@@ -76,7 +78,7 @@ fn help(word: &str) -> ExitCode {
     }
 }
 
-fn new(preset: &str, dev: &str, [lan, up, down, link]: [Option<&str>; 4]) -> ExitCode {
+fn new(preset: &str, dev: &str, [lan, up, down, link, kind]: [Option<&str>; 5]) -> ExitCode {
     let Some(found) = short::presets::preset_named(preset) else {
         let known: Vec<&str> = short::presets::PRESETS.iter().map(|preset| preset.name).collect();
         return complain(
@@ -93,6 +95,7 @@ fn new(preset: &str, dev: &str, [lan, up, down, link]: [Option<&str>; 4]) -> Exi
         ("up", up),
         ("down", down),
         ("preset", Some(preset)),
+        ("kind", kind),
     ];
     for (key, value) in pairs {
         if let Some(value) = value {
@@ -136,6 +139,9 @@ fn show(path: &Path, how: Print) -> ExitCode {
     };
     for (short, compiled) in &policies {
         eprint!("{}", short_file::tell(path, &text, &compiled.notes).replace("remedy:", "note:"));
+        if how == Print::Tc {
+            eprintln!("tidegate policy: {}", tree(short, compiled));
+        }
         print(&match how {
             Print::Tc => script(short, compiled, &name),
             Print::Toml => short.text(),
@@ -143,6 +149,22 @@ fn show(path: &Path, how: Print) -> ExitCode {
         });
     }
     ExitCode::SUCCESS
+}
+
+/// Which queues a policy comes to, and why.
+fn tree(short: &Short, compiled: &Compiled) -> String {
+    let commands = compiled.commands.len();
+    match short.kind {
+        TreeKind::Cake => format!(
+            "{commands} commands: one cake in each direction, because the policy says kind = \"cake\"; DSCPs choose \
+            its tins, and no class is made"
+        ),
+        TreeKind::Classes => format!(
+            "{commands} commands: {} classes of HTB, because kind is \"classes\" unless the policy says otherwise; \
+            kind = \"cake\" makes one cake in each direction (tidegate policy help kind)",
+            short.classes.len() + 2
+        ),
+    }
 }
 
 /// The commands as a script, with comments that give its classes their names.
@@ -173,7 +195,7 @@ fn document(short: &Short, compiled: &Compiled) -> Value {
         .iter()
         .map(|note| json!({ "line": note.span.line, "what": note.what, "remedy": note.remedy }))
         .collect();
-    json!({ "tidegate_policy": FORM, "summary": compiled.summary(short), "commands": lines, "notes": notes })
+    json!({ "tidegate_policy": FORM, "summary": compiled.summary(short), "tree": tree(short, compiled), "commands": lines, "notes": notes })
 }
 
 fn from(files: &[PathBuf], args: &[String], sandbox: ScriptOptions, as_json: bool) -> ExitCode {

@@ -15,6 +15,7 @@ error.
 Examples:
   tidegate policy new home --dev eth0 --up 38mbit --down 95mbit > home.toml
   tidegate policy show home.toml
+  tidegate policy wizard
   tidegate policy from gateway.sh -- start eth0
   tidegate policy help latency"
 )]
@@ -55,6 +56,15 @@ pub(super) enum What {
         /// The kind of link: "vdsl2 pppoe"
         #[arg(long, value_name = "KIND")]
         link: Option<String>,
+        /// The queues: classes, or cake
+        #[arg(long, value_name = "KIND")]
+        kind: Option<String>,
+    },
+    /// Ask five questions on a terminal, show the effect, write the policy, and apply it if wanted
+    Wizard {
+        /// The file to write
+        #[arg(default_value = "home.toml")]
+        file: PathBuf,
     },
     /// Print the commands that a short policy becomes
     Show {

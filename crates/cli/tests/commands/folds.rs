@@ -7,14 +7,14 @@ use common::{Place, TIDEGATE, skip};
 use std::process::{Command, Stdio};
 
 /// A terminal on a computer of its own: what devices the one has that runs the tests must not matter.
-struct Terminal {
-    computer: Option<Computer>,
-    place: Place,
+pub(crate) struct Terminal {
+    pub(crate) computer: Option<Computer>,
+    pub(crate) place: Place,
 }
 
 impl Terminal {
     /// `None`, with the reason printed, where there is no sandbox, no `script`, or it can open no terminal.
-    fn new(name: &str) -> Option<Terminal> {
+    pub(crate) fn new(name: &str) -> Option<Terminal> {
         if skip() {
             return None;
         }
@@ -32,6 +32,12 @@ impl Terminal {
 
     /// What a command shows on a terminal of so many columns.
     fn shown(&self, columns: u32, environment: &[(&str, &str)], line: &str) -> String {
+        let output = Computer::output(self.computer.as_ref(), self.command(columns, environment, line));
+        String::from_utf8_lossy(&output.expect("it ran before").stdout).replace("\r\n", "\n")
+    }
+
+    /// A command on a terminal of so many columns.
+    pub(crate) fn command(&self, columns: u32, environment: &[(&str, &str)], line: &str) -> Command {
         let line = format!("stty cols {columns} rows 40; exec '{TIDEGATE}' {line}");
         let mut command = Command::new("script");
         command
@@ -44,8 +50,7 @@ impl Terminal {
             .env_remove("NO_COLOR")
             .envs(environment.iter().copied())
             .stdin(Stdio::null());
-        let output = Computer::output(self.computer.as_ref(), command).expect("it ran before");
-        String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n")
+        command
     }
 }
 

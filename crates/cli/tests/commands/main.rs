@@ -32,3 +32,4 @@ mod sim;
 mod trial;
 mod understand;
 mod verdicts;
+mod wizard;

@@ -722,3 +722,52 @@ fn what_a_short_policy_cannot_say_is_named() {
         }
     }
 }
+
+/// A cake instead of classes: six commands, for the preset too; downloads on an ifb, where cake sees behind NAT.
+#[test]
+fn a_cake_takes_the_place_of_the_classes() {
+    let place = common::Place::new("cake");
+    let base =
+        "device = \"eth0\"\nlan = \"br-lan\"\nlink = \"adsl pppoe-llc\"\nup = \"1mbit\"\ndown = \"16mbit\"\n";
+    let show = |more: &str, words: &[&str]| {
+        let file = place.file("cake.toml", &format!("{base}{more}"));
+        let output =
+            Command::new(TIDEGATE).args(["policy", "show"]).arg(file).args(words).output().expect("runs");
+        let [stdout, stderr] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("text"));
+        (output.status.code(), stdout, stderr)
+    };
+    let (code, script, why) = show("preset = \"home\"\nkind = \"cake\"\n", &[]);
+    let commands: Vec<&str> = script.lines().filter(|line| !line.starts_with('#')).collect();
+    let cake = |dev: &str, words: &str| {
+        format!("tc qdisc replace dev {dev} root handle ca: cake bandwidth {words} overhead 40 mpu 0 atm")
+    };
+    assert_eq!((code, commands.len()), (Some(0), 6), "{script}");
+    assert_eq!(commands[0], cake("eth0", "950kbit diffserv4 nat dual-srchost"));
+    assert_eq!(commands[3], cake("ifb4eth0", "15200kbit diffserv4 nat dual-dsthost ingress"));
+    assert!(why.contains("6 commands: one cake in each direction, because the policy says"), "{why}");
+    for (fair, words) in [("flow", "flows"), ("none", "flowblind"), ("host", "nat dual-srchost")] {
+        let (_, script, _) = show(&format!("fair = \"{fair}\"\nkind = \"cake\"\n"), &[]);
+        assert!(script.contains(&cake("eth0", &format!("950kbit diffserv4 {words}"))), "{script}");
+    }
+    // As a file it is itself, and the engine takes it.
+    let (_, text, _) = show("preset = \"home\"\nkind = \"cake\"\n", &["--print", "toml"]);
+    assert!(text.contains("\nkind = \"cake\"\n") && !text.contains("[classes"), "{text}");
+    let file = place.file("again.toml", &text);
+    let checked = Command::new(TIDEGATE).arg("check").arg(file).output().expect("runs");
+    assert_eq!(checked.status.code(), Some(0), "{checked:?}");
+    // A preset has its classes where the file does not say otherwise, and says so.
+    let (_, script, why) = show("preset = \"home\"\n", &[]);
+    assert!(script.contains("root handle 1: htb") && !script.contains(" cake "), "{script}");
+    assert!(
+        why.contains("6 classes of HTB, because kind is \"classes\" unless the policy says otherwise"),
+        "{why}"
+    );
+    let (code, _, why) = show("kind = \"cake\"\n[classes.calls]\napps = [\"voip\"]\n", &[]);
+    assert!(code == Some(2) && why.contains("7:2: a cake has no classes"), "{why}");
+    let (code, _, why) = show("kind = \"caek\"\n", &[]);
+    assert!(
+        code == Some(2) && why.contains("unknown kind \"caek\"") && why.contains("Did you mean \"cake\""),
+        "{why}"
+    );
+}

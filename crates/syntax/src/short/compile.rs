@@ -7,7 +7,9 @@
 //! which comes before the rules, u32 filters ask instead.
 
 use super::apps::App;
-use super::policy::{Class, Fair, LinkOverhead, Network, PortEnd, Queue, Rank, Share, Short, Spanned};
+use super::policy::{
+    Class, Fair, LinkOverhead, Network, PortEnd, Queue, Rank, Share, Short, Spanned, TreeKind,
+};
 use super::problem::Problem;
 use super::read::bits;
 use crate::nft::{Span, mark_blocks};
@@ -51,6 +53,8 @@ pub(super) const REST: u16 = 0xf0;
 pub(super) const REST_PRIO: u32 = 6;
 /// The class of what does not come from the provider, on the device towards the LAN.
 pub(super) const LOCAL: u16 = 0xf1;
+/// The handle of a policy's cake.
+const CAKE: u16 = 0xca;
 /// Bytes of a frame.
 const FRAME: u64 = 1514;
 /// Ports of what must never wait: names, DHCP, clocks, DHCPv6.
@@ -102,15 +106,18 @@ pub fn compile(short: &Short) -> Compiled {
     }
     if let Some(down) = &short.down {
         let (way, dev) = match &short.lan {
-            Some(lan) => (Way::Lan, lan.value.clone()),
-            None => (Way::Ifb, ifb(&short.device.value)),
+            // What the gateway itself sends to the LAN must not be shaped, and cake cannot except it.
+            Some(lan) if short.kind != TreeKind::Cake => (Way::Lan, lan.value.clone()),
+            _ => (Way::Ifb, ifb(&short.device.value)),
         };
         targets.push(Target { short, way, dev, rate: used(down.value), span: down.span });
     }
     for target in &targets {
         target.write(&mut compiled);
     }
-    rules(short, &targets, &mut compiled);
+    if short.kind == TreeKind::Classes {
+        rules(short, &targets, &mut compiled);
+    }
     for target in targets.iter().filter(|target| target.way == Way::Ifb) {
         target.lead(&mut compiled);
     }
@@ -128,6 +135,9 @@ impl Short {
 impl Short {
     /// What each class is called, by device and number: as in the file, and those that every policy has.
     pub fn class_names(&self) -> Vec<(String, Handle, String)> {
+        if self.kind == TreeKind::Cake {
+            return Vec::new();
+        }
         let up = self.up.iter().map(|_| (self.device.value.clone(), false));
         let down = self.down.iter().map(|_| match &self.lan {
             Some(lan) => (lan.value.clone(), true),
@@ -192,6 +202,9 @@ impl<'s> Target<'s> {
             out.push(span, false, &format!("ip link set dev {dev} up"));
         }
         let default = if self.way == Way::Lan { LOCAL } else { REST };
+        if self.short.kind == TreeKind::Cake {
+            return self.cake(out);
+        }
         out.push(span, true, &format!("tc qdisc replace dev {dev} root handle 1: htb default {default:x}"));
         let size = self.size();
         let (rate, burst) = (kbit(self.rate), burst(self.rate));
@@ -229,6 +242,29 @@ impl<'s> Target<'s> {
         if self.way == Way::Ifb {
             self.filters(&planned, out);
         }
+    }
+
+    /// The one cake of a device, which has nothing in it.
+    fn cake(&self, out: &mut Compiled) {
+        let (dev, link) = (&self.dev, self.short.link);
+        let hosts = if self.way == Way::Up { "nat dual-srchost" } else { "nat dual-dsthost" };
+        let mut words = format!("bandwidth {} diffserv4 ", kbit(self.rate));
+        words += match self.short.fair {
+            Fair::Host => hosts,
+            Fair::Flow => "flows",
+            Fair::None => "flowblind",
+        };
+        if self.way != Way::Up {
+            // Packets that are dropped here have come over the line.
+            words += " ingress";
+        }
+        if link != LinkOverhead::default() {
+            // Counted from the IP packet on; of PTM the rate is less already.
+            let cells = if link.atm { "atm" } else { "noatm" };
+            let _ = write!(words, " overhead {} mpu {} {cells}", link.overhead, link.mpu);
+        }
+        // Another handle than that of classes: a qdisc of another kind cannot replace one of the same handle.
+        out.push(self.span, false, &format!("tc qdisc replace dev {dev} root handle {CAKE:x}: cake {words}"));
     }
 
     /// What the link adds to a frame as the device counts it.
@@ -766,13 +802,11 @@ impl Compiled {
         };
         let ways: Vec<String> =
             [way(&short.up, "up"), way(&short.down, "down")].into_iter().flatten().collect();
-        format!(
-            "{}: {}, {} classes, {} commands",
-            short.device.value,
-            ways.join(", "),
-            short.classes.len() + 2,
-            self.commands.len()
-        )
+        let tree = match short.kind {
+            TreeKind::Classes => format!("{} classes", short.classes.len() + 2),
+            TreeKind::Cake => "cake".to_owned(),
+        };
+        format!("{}: {}, {tree}, {} commands", short.device.value, ways.join(", "), self.commands.len())
     }
 }
 

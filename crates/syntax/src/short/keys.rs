@@ -112,7 +112,7 @@ const fn class(
 }
 
 /// All keys.
-pub const KEYS: [Key; 23] = [
+pub const KEYS: [Key; 24] = [
     top(
         "device",
         Takes::Device,
@@ -164,6 +164,15 @@ pub const KEYS: [Key; 23] = [
         "by link",
         "mpu = 84",
         "Minimum size of a packet on the link, in bytes.",
+    ),
+    top(
+        "kind",
+        Takes::Word(&["classes", "cake"]),
+        "classes",
+        "kind = \"cake\"",
+        "The queues: a tree of classes (HTB and fq_codel), or one cake in each direction, in which DSCPs choose \
+        one of four tins (diffserv4) and hosts share equally, behind NAT too. A cake has no classes of the file's \
+        or the preset's, and shapes downloads on an ifb.",
     ),
     top(
         "fair",

@@ -42,7 +42,9 @@ pub use direction::leads_to_lan;
 pub use fireqos::read_fireqos;
 pub use found::{Conversion, Counterpart, Misfit, Rules};
 pub use left::{filter_text, rule_text};
-pub use policy::{Class, Fair, LinkOverhead, Network, PortEnd, Ports, Queue, Rank, Share, Short, Spanned};
+pub use policy::{
+    Class, Fair, LinkOverhead, Network, PortEnd, Ports, Queue, Rank, Share, Short, Spanned, TreeKind,
+};
 pub use problem::Problem;
 pub use read::read;
 pub use schema::schema;

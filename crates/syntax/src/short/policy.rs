@@ -25,6 +25,16 @@ pub enum Fair {
     None,
 }
 
+/// The queues that a policy comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TreeKind {
+    /// Classes of HTB, with a queue in each.
+    #[default]
+    Classes,
+    /// One cake in each direction.
+    Cake,
+}
+
 /// How a class's packets wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queue {
@@ -159,6 +169,8 @@ pub struct Short {
     pub shape: u32,
     /// What the link adds.
     pub link: LinkOverhead,
+    /// The queues. A cake has no classes.
+    pub kind: TreeKind,
     /// By what the link is shared.
     pub fair: Fair,
     /// How many hosts are distinguished.

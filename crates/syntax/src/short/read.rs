@@ -3,7 +3,9 @@
 use super::apps::{APPS, App, app_named};
 use super::keys::{self, Key, Section, Takes, key};
 use super::links::{LINKS, LinkKind, link_named};
-use super::policy::{Class, Fair, LinkOverhead, Network, PortEnd, Ports, Queue, Rank, Share, Short, Spanned};
+use super::policy::{
+    Class, Fair, LinkOverhead, Network, PortEnd, Ports, Queue, Rank, Share, Short, Spanned, TreeKind,
+};
 use super::presets::{PRESETS, Preset, PresetClass, preset_named};
 use super::problem::{Problem, listed};
 use super::tree::{Entry, SpannedValue, TomlValue};
@@ -56,7 +58,19 @@ impl Reader {
         let link = self.link(entries);
         let fair = find("fair").and_then(|entry| self.keep(fair_of(entry))).map(|spanned| spanned.value);
         let buckets = find("buckets").and_then(|entry| self.number(entry)).unwrap_or(16);
-        let classes = self.classes(find("classes"), preset);
+        let kind = find("kind").and_then(|entry| self.keep(kind_of(entry))).unwrap_or_default();
+        let classes = match (kind, find("classes")) {
+            (TreeKind::Classes, classes) => self.classes(classes, preset),
+            (TreeKind::Cake, None) => Some(Vec::new()),
+            (TreeKind::Cake, Some(classes)) => {
+                self.say(
+                    classes.span,
+                    "a cake has no classes",
+                    "Leave the classes out, or write kind = \"classes\".",
+                );
+                None
+            }
+        };
         let begin = entries.first().map_or(Span { line: 1, from: 1, to: 1 }, |entry| entry.span);
         if find("device").is_none() {
             self.say(begin, "no device is named", "Write device = \"eth0\" (`ip link` lists the devices).");
@@ -85,6 +99,7 @@ impl Reader {
             down,
             shape,
             link,
+            kind,
             fair: fair.or(preset.map(|spanned| spanned.value.fair)).unwrap_or_default(),
             buckets,
             classes: classes?,
@@ -434,6 +449,14 @@ fn fair_of(entry: &Entry) -> Result<Spanned<Fair>, Problem> {
         _ => return Err(unknown("word for fair", text, span, &["host", "flow", "none"])),
     };
     Ok(Spanned { value, span })
+}
+
+fn kind_of(entry: &Entry) -> Result<TreeKind, Problem> {
+    match text(&entry.node, "kind")? {
+        "classes" => Ok(TreeKind::Classes),
+        "cake" => Ok(TreeKind::Cake),
+        text => Err(unknown("kind", text, entry.node.span, &["classes", "cake"])),
+    }
 }
 
 fn queue_of(entry: &Entry) -> Result<Spanned<Queue>, Problem> {

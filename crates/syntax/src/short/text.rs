@@ -1,7 +1,7 @@
 //! A short policy as a file.
 
 use super::class_match::port_text;
-use super::policy::{Class, Fair, Queue, Rank, Share, Short};
+use super::policy::{Class, Fair, Queue, Rank, Share, Short, TreeKind};
 use super::read::bits;
 use std::fmt::Write as _;
 
@@ -25,6 +25,9 @@ impl Short {
         match known {
             Some(kind) => drop(writeln!(out, "link = \"{}\"", kind.name)),
             None => drop(writeln!(out, "overhead = {}\nmpu = {}", self.link.overhead, self.link.mpu)),
+        }
+        if self.kind == TreeKind::Cake {
+            out.push_str("kind = \"cake\"\n");
         }
         let _ = writeln!(out, "fair = \"{}\"", fair_word(self.fair));
         if self.buckets != 16 {
