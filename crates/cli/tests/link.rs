@@ -66,7 +66,7 @@ fn sent_by(wire: &Wire, kind: &'static str) -> Option<u64> {
     let looked = wire.near.go(move || {
         let (installed, _) = Kernel::open().ok()?.installed(PPP).ok()?;
         let root = installed.qdiscs.iter().find(|qdisc| qdisc.kind.name() == kind)?;
-        Some(u64::from(root.stats.packets))
+        Some(root.stats.packets)
     });
     looked.expect("place")
 }
