@@ -15,7 +15,7 @@ use crate::{kept, undone, user};
 use serde_json::{Value, json};
 use tidegate_daemon::ssh;
 use tidegate_daemon::{Error, Result, bail, ensure, error};
-use tidegate_daemon::{PacketIoBackend, RuntimeDir, running_policy};
+use tidegate_daemon::{PacketIoBackend, RuntimeDir, names_to_json, running_policy};
 use tidegate_plan::{ChangePlan, essential, plan, text as diff};
 use tidegate_sys::boot;
 use tidegate_sys::service::Alone;
@@ -163,6 +163,7 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     let before = running_policy(&room, name)?;
     if let (false, Some(prior), Some(before)) = (differs, &prior, &before)
         && runs_as_asked(options, before)
+        && before["names"] == names_to_json(&wanted.names)
         && is_healthy(name)?
     {
         report(Notice::Plan(plan_text(&plans, rules.as_deref())));
@@ -179,6 +180,7 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     let mut state = json!({
         "backend": "user", "why": why, "devices": wanted.devices, "policy": user::absolute(&options.files),
         "applied_at": now(), "boot": boot::id()?, "args": options.args, "dev": options.dev, "commands": wanted.commands,
+        "names": names_to_json(&wanted.names),
         "previous": previous, "before": {"daemon": before}, "confirm": null, "packet_io": options.packet_io.name(),
         "by_hand": by_hand,
         "realtime": options.realtime, "force": options.force,
@@ -216,6 +218,21 @@ fn is_healthy(name: &str) -> Result<bool> {
     let is_well =
         |health: &Health| matches!(health.condition, PolicyHealth::Installed | PolicyHealth::Waiting);
     Ok(healths(Some(name))?.iter().all(is_well))
+}
+
+/// The same policy with other names for its classes: nothing else is written down of it.
+fn renamed(room: &RuntimeDir, name: &str, prior: &State, wanted: &Wanted) -> Result<()> {
+    let names = names_to_json(&wanted.names);
+    if prior.0["names"] == names {
+        return Ok(());
+    }
+    let mut state = prior.clone();
+    state.0["names"] = names;
+    state.write(room, name)?;
+    if state.left_to_confirm().is_none() {
+        kept::keep(name, &state)?;
+    }
+    Ok(())
 }
 
 /// The policy is in place already. What a revert goes back to stays as it was: it would lead from the policy
@@ -352,6 +369,7 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     safe(options, wanted, report)?;
     report_caveats(options, &way, report)?;
     if let (true, Some(prior)) = (way.is_empty(), &prior) {
+        renamed(&room, name, prior, wanted)?;
         return Ok(unchanged(&room, name, prior, ("kernel", why), report));
     }
     let plan = listed(&way.plans, way.about_rules().as_deref());
@@ -429,6 +447,7 @@ fn noted(
     Ok(json!({
         "backend": "kernel", "why": why, "devices": wanted.devices, "policy": user::absolute(&options.files),
         "applied_at": now(), "boot": boot::id()?, "args": options.args, "dev": options.dev, "commands": wanted.commands,
+        "names": names_to_json(&wanted.names),
         "before": kept, "original": original, "previous": previous, "table": [], "confirm": null, "ingress": ingress,
         "force": options.force,
     }))
@@ -443,6 +462,7 @@ fn before_last(prior: &State, before: &Value) -> Value {
         (prior["previous"], prior["before"]) = (Value::Null, json!({"daemon": null}));
     }
     prior["commands"] = before["commands"].clone();
+    prior["names"] = before["names"].clone();
     prior
 }
 

@@ -38,7 +38,8 @@ pub(crate) fn keep(name: &str, state: &State) -> Result<()> {
     let Some(directory) = directory() else { return Ok(()) };
     let path = path(&directory, name);
     let mut kept = json!({});
-    for part in ["backend", "policy", "dev", "devices", "commands", "packet_io", "realtime", "force"] {
+    for part in ["backend", "policy", "dev", "devices", "commands", "names", "packet_io", "realtime", "force"]
+    {
         kept[part] = state.0[part].clone();
     }
     let write = || -> io::Result<()> {
@@ -104,7 +105,7 @@ fn of(directory: &Path, name: &str, kept: &Value) -> Result<ApplyOptions> {
     );
     let script = directory.join(format!("{name}.sh"));
     let from = strings(&kept["policy"]).join(" ");
-    let text = user::script_of(&kept["commands"]).replacen(
+    let text = user::script_of(kept).replacen(
         '\n',
         &format!("\n# What {} came to when it was applied.\n", from.replace('\n', " ")),
         1,

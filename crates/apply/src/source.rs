@@ -1,5 +1,6 @@
 //! Where snapshots come from: the daemons of this network namespace, and its kernel.
 
+use crate::state::State;
 use crate::status::{self, Health, PolicyHealth};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -7,9 +8,9 @@ use std::io;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
-use tidegate_daemon::device_snapshot;
 use tidegate_daemon::{ANSWER, Client};
 use tidegate_daemon::{Error, ErrorContext, Result, bail, ensure, error};
+use tidegate_daemon::{device_snapshot, names_from_json, names_on};
 use tidegate_dataplane::engine::link_rate;
 use tidegate_netlink::Kernel;
 
@@ -157,13 +158,22 @@ fn is_shaped(kernel: &mut Kernel, dev: &str) -> bool {
     })
 }
 
+/// What the policy that is applied to a device calls its classes; `None`: none is, or it is being changed.
+fn names(dev: &str) -> Option<Value> {
+    let (_, state) = State::of_device(&RuntimeDir::here().ok()?, dev).ok()??;
+    let names = names_from_json(&state.0["names"]);
+    state.job().is_none().then(|| names_on(&names, dev))
+}
+
 fn of_kernel(kernel: &mut Kernel, devices: &[String], began: Instant) -> Result<Value> {
     let mut documents = Vec::new();
     for dev in devices {
         // A device that went away meanwhile is left out.
         let Ok(installed) = kernel.qdiscs(dev) else { continue };
         let rate = link_rate(&installed.qdiscs, &installed.classes);
-        documents.push(device_snapshot(dev, rate, &installed.qdiscs, &installed.classes));
+        let mut document = device_snapshot(dev, rate, &installed.qdiscs, &installed.classes);
+        document["names"] = names(dev).unwrap_or_else(|| json!({}));
+        documents.push(document);
     }
     let at_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

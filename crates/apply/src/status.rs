@@ -12,6 +12,7 @@ use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::apply_command;
 use tidegate_daemon::{Result, ensure};
+use tidegate_daemon::{names_from_json, names_to_json};
 use tidegate_sys::link_monitor;
 
 /// A packet later than this makes a warning: behind it the engine gives up on making up for what it missed.
@@ -357,6 +358,8 @@ impl Health {
         if json["policy"].is_null() {
             json["policy"] = self.daemon["policy"].clone();
         }
+        let names = if self.state["names"].is_null() { &self.daemon["names"] } else { &self.state["names"] };
+        json["names"] = names_to_json(&names_from_json(names));
         json["confirm"] = match self.revert_in {
             Some(left) => json!({
                 "seconds": self.state["confirm"]["seconds"], "left_s": left.as_secs_f64(), "guardian": self.guardian,

@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
+use tidegate_daemon::names_from_json;
 use tidegate_daemon::{ANSWER, Client, running_policy};
 use tidegate_daemon::{DaemonOptions, PacketIoBackend};
 use tidegate_daemon::{ErrorContext, Result, bail, ensure};
+use tidegate_loader::name_comments;
 use tidegate_sys::{output_file, process};
 use tidegate_text::shell_word as quoted;
 
@@ -163,7 +165,9 @@ pub(crate) fn go_back(
     };
     match Daemon::of(room, dev) {
         Daemon::Answers(_) => {
-            if running_policy(room, dev)?.is_none_or(|now| now["commands"] != before["commands"]) {
+            if running_policy(room, dev)?
+                .is_none_or(|now| now["commands"] != before["commands"] || now["names"] != before["names"])
+            {
                 Client::within(dev, END)?.request(&request(before)).map(drop)?;
             }
         }
@@ -193,7 +197,7 @@ fn request(before: &Value) -> Value {
 /// Starts a daemon with the commands of another one that is gone, literally, whatever happened to its files.
 fn restart(runtime: &RuntimeDir, dev: &str, before: &Value, report: NoticeHandler<'_>) -> Result<()> {
     let path = runtime.kept_policy(dev);
-    output_file::write(&path, script_of(&before["commands"]).as_bytes())
+    output_file::write(&path, script_of(before).as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))?;
     let dev_of = before["dev"].as_str().map(str::to_owned);
     let packet_io =
@@ -205,14 +209,15 @@ fn restart(runtime: &RuntimeDir, dev: &str, before: &Value, report: NoticeHandle
     Client::within(dev, END)?.request(&request(before)).map(drop)
 }
 
-/// Commands, word by word, as a script.
-pub(crate) fn script_of(commands: &Value) -> String {
+/// The `commands` of a document, word by word, as a script, with the `names` of their classes.
+pub(crate) fn script_of(kept: &Value) -> String {
     let line = |words: &Value| {
         let words = words.as_array().into_iter().flatten().filter_map(Value::as_str);
         words.map(quoted).collect::<Vec<_>>().join(" ")
     };
-    let lines = commands.as_array().into_iter().flatten().map(|words| line(words) + "\n");
-    "#!/bin/sh\nset -e\n".chars().chain(lines.collect::<String>().chars()).collect()
+    let lines = kept["commands"].as_array().into_iter().flatten().map(|words| line(words) + "\n");
+    let names = name_comments(&names_from_json(&kept["names"]));
+    format!("#!/bin/sh\n{names}set -e\n{}", lines.collect::<String>())
 }
 
 /// Files as absolute paths, valid in any directory.
@@ -228,8 +233,8 @@ mod tests {
     fn commands_are_a_script_word_by_word() {
         let commands = json!([["tc", "qdisc", "show"], ["iptables", "--comment", "it's $HOME"]]);
         assert_eq!(
-            script_of(&commands),
-            "#!/bin/sh\nset -e\ntc qdisc show\niptables --comment 'it'\\''s $HOME'\n"
+            script_of(&json!({"commands": commands, "names": {"eth0": {"1:10": "calls"}}})),
+            "#!/bin/sh\n# tidegate: class eth0 1:10 calls\nset -e\ntc qdisc show\niptables --comment 'it'\\''s $HOME'\n"
         );
     }
 }

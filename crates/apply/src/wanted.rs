@@ -6,10 +6,10 @@ use tidegate_daemon::device_spec;
 use tidegate_daemon::{ErrorContext, Result, bail, ensure, error};
 use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_inspect::{CARRIED_OUT_AT, PolicyModel};
-use tidegate_loader::ReadOptions;
+use tidegate_loader::{ClassNames, ReadOptions};
 use tidegate_packet::{Handle, Pool, Seeded};
 use tidegate_plan::Item;
-use tidegate_plan::rebind::{on_device, real_devices};
+use tidegate_plan::rebind::{names_on_device, on_device, real_devices};
 use tidegate_policy::dump::Installed;
 use tidegate_policy::netfilter::RuleTable;
 use tidegate_policy::{LinkDriver, LinkOp, Op, QdiscOp, SharedBlocks};
@@ -27,6 +27,8 @@ pub struct Wanted {
     pub(crate) log: Vec<Op>,
     /// The commands that made it, literally.
     pub(crate) commands: Vec<Vec<String>>,
+    /// What it calls its classes, on the devices that it is bound to.
+    pub(crate) names: ClassNames,
     /// The devices that it is about: those that lead nowhere else first.
     pub(crate) devices: Vec<String>,
     /// Those of them that must be made.
@@ -62,13 +64,17 @@ impl Wanted {
         }
         taken.must_be_whole().map_err(|half| error!(Policy, "nothing is applied: {half}"))?;
         let reading = taken.reading();
-        for sentence in taken.unnoticed() {
-            report(Notice::Policy(sentence));
-        }
         let commands = taken.machine.carried.into_iter().map(|carried| carried.words).collect();
         let log = taken.machine.log;
-        let log = options.dev.as_ref().map_or_else(|| Ok(log.clone()), |dev| on_device(&log, dev))?;
-        Wanted::of(reading, commands, log, links, report)
+        let mut names = taken.names;
+        let log = match &options.dev {
+            Some(dev) => {
+                names = names_on_device(&names, &log, dev);
+                on_device(&log, dev)?
+            }
+            None => log,
+        };
+        Ok(Wanted { names, ..Wanted::of(reading, commands, log, links, report)? })
     }
 
     fn of(
@@ -107,6 +113,7 @@ impl Wanted {
         Ok(Wanted {
             reading,
             commands,
+            names: ClassNames::new(),
             settings: settings(&log, report)?,
             log,
             links,

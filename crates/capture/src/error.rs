@@ -164,7 +164,7 @@ impl fmt::Display for Trouble {
             }
         }
         if let Some(remedy) = &self.remedy {
-            write!(f, "\n  remedy: {remedy}")?;
+            write!(f, "\n  help: {remedy}")?;
         }
         Ok(())
     }

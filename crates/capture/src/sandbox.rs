@@ -74,5 +74,5 @@ fn remedy() -> String {
         "in a container: start it with `--security-opt seccomp=unconfined --security-opt \
         systempaths=unconfined`"
     };
-    if root { format!("remedy: {change}") } else { format!("remedy: {change}; or run tidegate as root") }
+    if root { format!("help: {change}") } else { format!("help: {change}; or run tidegate as root") }
 }

@@ -271,8 +271,8 @@ fn transposed(error: &clap::Error, parser: &clap::Command) -> Option<String> {
     names.find(|name| strsim::damerau_levenshtein(name, typed) == 1).map(str::to_owned)
 }
 
-/// When clap's own text is coloured: by `--color`, and where that is `auto` by the rule for results. clap's rule
-/// for `auto` is another one: a variable `CI` makes it colour on terminals that only print.
+/// When clap's own text is coloured: by `--color`, and where that is `auto` by the rule for results. clap's
+/// rule for `auto` is another one: a variable `CI` makes it colour on terminals that only print.
 fn color(words: &[OsString]) -> ColorChoice {
     let words = words.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--");
     let words: Vec<_> = words.collect();

@@ -383,6 +383,24 @@ pub(crate) fn directory(path: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("the directory {} could not be made", path.display()))
 }
 
+/// Refuses a directory of results that is a file, or in which nothing can be written: see [`may_write`].
+///
+/// # Errors
+/// It is one, and why.
+pub(crate) fn may_write_into(path: &Path) -> anyhow::Result<()> {
+    // Of a directory that is to be made, what it is made in.
+    let existing = path.ancestors().find(|above| above.as_os_str().is_empty() || above.exists());
+    let existing = existing.filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !existing.is_dir() {
+        anyhow::bail!(
+            "{}: {} is a file, and several files are to be written; name a directory",
+            cannot_write(path),
+            existing.display()
+        );
+    }
+    output_file::check(&existing.join("result")).with_context(|| cannot_write(path))
+}
+
 /// Refuses files of results that cannot be written, that would replace what the command has read so far, and
 /// one that is named twice. [`begin`] does the same: this is for commands that work long, or write several
 /// files, before they come to it.

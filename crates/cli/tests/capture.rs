@@ -138,11 +138,11 @@ exit 4
 x.sh:5: sh: no-such-tool: there is no such tool on this machine, and tidegate does not emulate it
   5 | no-such-tool --now
     | ^^^^^^^^^^^^
-  remedy: install the package that has no-such-tool, or take the line out if the shaping does not need it
+  help: install the package that has no-such-tool, or take the line out if the shaping does not need it
 x.sh:5: sh: the script ended with code 4 (no-such-tool: not found), after `tc qdisc add dev eth0 root bad \
 x`, its last command that we saw
   5 | no-such-tool --now
-  remedy: fix that line and run again; nothing outside the sandbox was changed"
+  help: fix that line and run again; nothing outside the sandbox was changed"
     );
 }
 
@@ -157,7 +157,7 @@ fn a_script_ends_at_the_command_that_answered_with_its_code() {
     let outcome = capture(&script, &[], &options());
     let last = outcome.troubles.last().expect("the script ended with a code").to_string();
     assert!(last.contains("x.sh:2: sh: the script ended with code"), "{last}");
-    assert!(last.contains("remedy: fix that line and run again"), "{last}");
+    assert!(last.contains("help: fix that line and run again"), "{last}");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn where_namespaces_are_forbidden_the_remedy_is_named() {
     }
     assert!(output.starts_with("tidegate run: this system does not let us make a sandbox: "), "{output}");
     assert!(
-        output.contains("\nremedy: allow user namespaces: `sysctl -w user.max_user_namespaces="),
+        output.contains("\nhelp: allow user namespaces: `sysctl -w user.max_user_namespaces="),
         "{output}"
     );
 }

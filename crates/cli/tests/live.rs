@@ -431,6 +431,61 @@ fn status(computer: &Computer) -> (Option<i32>, Value) {
     (worst.or(Some(exit)), document[0].clone())
 }
 
+/// Names of classes: of the policy as it is applied, whichever backend has it, and of the one before after a
+/// revert. Where only a comment differs, the name does.
+#[test]
+fn classes_have_the_names_that_the_policy_gives_them() {
+    let Some(computer) = Computer::new("names") else { return };
+    let shown = || {
+        let top = json(&computer.tidegate(&["top", "eth0", "--once", "--json", "--interval", "50ms"]));
+        let class = top["classes"].as_array().into_iter().flatten().find(|class| class["class"] == "1:20");
+        let status = status(&computer).1["names"]["eth0"]["1:20"].clone();
+        (class.map_or(Value::Null, |class| class["name"].clone()), status)
+    };
+    let named = |name: &str| (Value::from(name), Value::from(name));
+    let script = |name: &str| {
+        let text = HOME
+            .replace("1:10", "1:20")
+            .replace("300kbit ceil 1500kbit prio 1", &format!("300kbit # {name}"));
+        computer.policy("home.sh", &text)
+    };
+    let apply = |policy: &str, backend: &str| {
+        done(&computer.tidegate(&["apply", policy, "--backend", backend]));
+    };
+    for name in ["names", "calls"] {
+        apply(&script(name), "kernel");
+        assert_eq!(shown(), named(name));
+    }
+    // What comes back at boot has lost its comments, but not its names.
+    done(&computer.tidegate(&["down"]));
+    apply(&script("calls"), "kernel");
+    let state = state_file(&computer.files.0.join("run"));
+    std::fs::remove_file(&state).expect("it is there");
+    computer.tc("tc qdisc del dev eth0 root\ntc qdisc del dev eth0 ingress");
+    done(&computer.tidegate(&["apply", "--at-boot"]));
+    assert_eq!(shown(), named("calls"));
+    done(&computer.tidegate(&["down"]));
+
+    let policy = |name: &str| {
+        let class = format!("[classes.\"{name}\"]\nports = [\"udp 5060\"]\nfirst = true\n");
+        computer.policy("named.toml", &format!("device = \"eth0\"\nup = \"5mbit\"\n{class}"))
+    };
+    apply(&policy("calls"), "user");
+    assert_eq!(shown(), named("calls"));
+    // Names are any text.
+    apply(&policy("\\u001b]0;x\\u0007 \\\"q\\\" <b>"), "user");
+    assert_eq!(shown(), named("\u{1b}]0;x\u{7} \"q\" <b>"));
+    let metrics = done(&computer.tidegate(&["metrics", "--once"]));
+    assert!(metrics.contains("class_name=\"\\x1b]0;x\\x07 \\\"q\\\" <b>\""), "{metrics}");
+    for words in [&["status"][..], &["top", "--once", "--interval", "50ms"], &["metrics", "--once"]] {
+        let output = done(&computer.tidegate(words));
+        assert!(!output.contains('\x1b') && !output.contains('\x07'), "{words:?} {output}");
+    }
+    done(&computer.tidegate(&["revert"]));
+    assert_eq!(shown(), named("calls"), "what ran before has its names again");
+    done(&computer.tidegate(&["down"]));
+}
+
 #[test]
 fn status_looks_at_the_kernel() {
     let Some(computer) = Computer::new("status") else { return };

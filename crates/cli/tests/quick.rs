@@ -118,7 +118,7 @@ fn an_ordinary_user_measures_both_directions_and_fixes_them() {
         "all.sh",
         format!(
             "cd {at}; export PATH={at}:$PATH TIDEGATE_RUN={at}/run\n\
-             {user} tidegate quick server --time 20s --policy fix.toml -o q.json > text\necho quick $? > \
+             {user} tidegate quick server --time 20s --save-policy fix.toml -o q.json > text\necho quick $? > \
              codes\n\
              {user} tidegate try fix.toml > /dev/null 2>&1; echo try $? >> codes\n\
              grep '^    sudo tidegate apply ' text > apply.sh; grep '^    sudo tidegate verify ' text > \

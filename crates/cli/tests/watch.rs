@@ -28,11 +28,12 @@ const LIMIT: Duration = Duration::from_secs(30);
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 99, 0, 1));
 const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 99, 0, 2));
 
-/// A megabit a second: everything in a class whose fifo is short, but what goes to port 53.
+/// A megabit a second: everything in a class whose fifo is short, but what goes to port 53. One class has a
+/// name.
 const POLICY: &str = "#!/bin/sh
 tc qdisc add dev v0 root handle 1: htb default 20
 tc class add dev v0 parent 1: classid 1:1 htb rate 1mbit
-tc class add dev v0 parent 1:1 classid 1:10 htb rate 500kbit ceil 1mbit prio 0
+tc class add dev v0 parent 1:1 classid 1:10 htb rate 500kbit ceil 1mbit prio 0 # names & clocks
 tc class add dev v0 parent 1:1 classid 1:20 htb rate 500kbit ceil 1mbit prio 1
 tc qdisc add dev v0 parent 1:10 handle 10: pfifo limit 5
 tc qdisc add dev v0 parent 1:20 handle 20: pfifo limit 20
@@ -193,9 +194,11 @@ fn top_shows_what_a_daemon_does() {
     );
     assert!(number("borrowed") > 0.0, "half of it is more than its share: {full}");
     assert_eq!(class(&line, "1:10")["bps"], 0.0);
+    assert_eq!((&class(&line, "1:10")["name"], &full["name"]), (&"names & clocks".into(), &Value::Null));
     let screen = bench.text(&["top", "--once", "--interval", "100ms"]);
     assert!(screen.starts_with("v0  1.00 Mbit/s  user space (capture)  over 0.1"), "{screen}");
     assert_eq!(screen.lines().count(), 6, "{screen}");
+    assert!(screen.contains("1:10 (names & clocks)"), "{screen}");
     assert!(screen.lines().all(|line| line.chars().count() <= 80 && !line.contains('\x1b')), "{screen}");
 }
 
@@ -278,6 +281,18 @@ fn metrics_are_served_over_http_and_written_to_a_file() {
     }
     let once = bench.text(&["metrics", "--once"]);
     assert!(once.contains("\nnode_qdisc_bytes_total{device=\"v0\",kind=\"htb\"} "), "{once}");
+    let named = |line: &str| {
+        line.starts_with("tidegate_class_bytes_total{")
+            && line.contains("classid=\"1:10\",class_name=\"names & clocks\"}")
+    };
+    assert_eq!(once.lines().filter(|line| named(line)).count(), 1, "{once}");
+    assert_eq!(
+        once.matches("class_name").count(),
+        once.matches("class_name=\"names & clocks\"").count(),
+        "{once}"
+    );
+    let status = bench.text(&["status"]);
+    assert!(status.contains("\n  classes: 1:10 (names & clocks)\n"), "{status}");
     assert!(once.contains("\ntidegate_shaper_rate_bits_per_second{netns=\""), "{once}");
     let mut command = bench.command(&["metrics", "--listen", "127.0.0.1:0"]);
     command.stderr(Stdio::piped());

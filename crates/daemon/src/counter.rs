@@ -6,6 +6,7 @@ use crate::options::DaemonOptions;
 use std::sync::{Arc, Mutex};
 use tidegate_dataplane::daemon::CommandSender;
 use tidegate_dataplane::packet_io::AttachPoint;
+use tidegate_loader::ClassNames;
 
 /// The command sender, for the threads of the control socket.
 pub(crate) struct Counter {
@@ -23,6 +24,8 @@ pub(crate) struct Counter {
     pub(crate) options: Mutex<DaemonOptions>,
     /// The commands that made it.
     pub(crate) commands: Mutex<Vec<Vec<String>>>,
+    /// What the policy calls its classes, on the devices that it is bound to.
+    pub(crate) names: Mutex<ClassNames>,
     /// How often a daemon was started for this device since the machine was.
     pub(crate) starts: u64,
 }

@@ -3,6 +3,7 @@
 
 use crate::counter::Counter;
 use crate::machine::Wanted;
+use crate::names::{names_from_json, names_on, names_to_json};
 use crate::options::{DaemonOptions, PacketIoBackend};
 use crate::words::apply_command;
 use serde_json::{Value, json};
@@ -14,6 +15,7 @@ use tidegate_dataplane::daemon::control::{ReplyWriter, RequestHandler};
 use tidegate_dataplane::daemon::{DaemonContext, DaemonGone};
 use tidegate_dataplane::engine::{Captured, ClassSeen, EngineStats, PacketOutcome, link_rate};
 use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
+use tidegate_loader::ClassNames;
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_shims::Machine;
@@ -83,6 +85,10 @@ impl Counter {
         *self.packet_io.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn names(&self) -> ClassNames {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn wanted(&self) -> Wanted {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -128,6 +134,7 @@ impl Counter {
             "openings": state.openings,
             "starts": self.starts,
             "realtime": options.realtime,
+            "names": names_to_json(&self.names()),
             "counts": counted(&counts),
             "packet_io_counts": {"overruns": io.overruns, "malformed": io.malformed, "unchanged": io.unchanged},
         }))
@@ -135,6 +142,7 @@ impl Counter {
 
     fn snapshot(&self) -> Result<Value, DaemonGone> {
         let (counts, now, devices) = self.command_sender.run(look)?;
+        let names = self.names();
         Ok(json!({
             "version": 1,
             "at_ns": now.0,
@@ -143,7 +151,7 @@ impl Counter {
             "backend": "user",
             "packet_io": self.packet_io(),
             "counts": counted(&counts),
-            "devices": devices.iter().map(Seen::to_json).collect::<Vec<_>>(),
+            "devices": devices.iter().map(|seen| seen.to_json(&names)).collect::<Vec<_>>(),
         }))
     }
 
@@ -197,6 +205,7 @@ impl Counter {
             },
         };
         let (to, captured) = mpsc::sync_channel(WAITING);
+        let on = device.clone();
         let begun = self.command_sender.run(move |running| {
             let found = running.visit(|gateway, _| gateway.device(&device)).ok().flatten();
             match found {
@@ -219,7 +228,14 @@ impl Counter {
         }
         loop {
             match captured.recv_timeout(PATIENCE) {
-                Ok(packet) => tell(&packet_json(&packet))?,
+                Ok(packet) => {
+                    let mut document = packet_json(&packet);
+                    // A reload may give the class another name meanwhile.
+                    if let Some(name) = self.names().get(&(on.clone(), packet.class)) {
+                        document["name"] = json!(name);
+                    }
+                    tell(&document)?;
+                }
                 // An empty object means that nothing arrived; writing it also finds out whether the client is
                 // still there.
                 Err(mpsc::RecvTimeoutError::Timeout) => tell(&json!({}))?,
@@ -268,6 +284,8 @@ impl Counter {
             Ok(document) => {
                 *self.options.lock().unwrap_or_else(PoisonError::into_inner) = options;
                 *self.commands.lock().unwrap_or_else(PoisonError::into_inner) = commands;
+                *self.names.lock().unwrap_or_else(PoisonError::into_inner) =
+                    names_from_json(&request["names"]);
                 document
             }
             Err(error) => refusal(&format!("{error:#}"), "what ran before still runs"),
@@ -308,7 +326,7 @@ impl Counter {
         let commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner).clone();
         json!({
             "files": options.files, "args": options.args, "dev": options.dev, "commands": commands, "packet_io": options.packet_io.name(),
-            "realtime": options.realtime,
+            "realtime": options.realtime, "names": names_to_json(&self.names()),
         })
     }
 
@@ -404,7 +422,7 @@ fn look(running: &mut DaemonContext<'_>) -> (EngineStats, Time, Vec<Seen>) {
 }
 
 impl Seen {
-    fn to_json(&self) -> Value {
+    fn to_json(&self, names: &ClassNames) -> Value {
         let class = |class: Handle| if class == Handle::ROOT { "root".to_owned() } else { class.to_string() };
         // A class may hold packets of which none has left yet.
         let known = |class: &Handle| self.seen.iter().any(|(of, _)| of == class);
@@ -424,6 +442,7 @@ impl Seen {
         });
         let mut document = device_snapshot(&self.name, self.rate, &self.qdiscs, &self.classes);
         document["seen"] = seen.collect();
+        document["names"] = names_on(names, &self.name);
         document
     }
 }

@@ -21,6 +21,7 @@ use std::time::Duration;
 use tidegate_dataplane::daemon::{self, CommandSender, MonotonicClock, control};
 use tidegate_dataplane::engine::{Engine, Session, link_rate};
 use tidegate_dataplane::packet_io::AttachPoint;
+use tidegate_loader::LoadedPolicy;
 use tidegate_packet::{Rate, Seeded};
 use tidegate_shims::Machine;
 use tidegate_sys::scheduling::SchedulingGuard;
@@ -49,7 +50,7 @@ pub fn run(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
 
 /// Runs a policy on the devices that it names.
 fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
-    let Machine { log, carried, .. } = captured(options, say)?;
+    let LoadedPolicy { machine: Machine { log, carried, .. }, names: called, .. } = captured(options, say)?;
     let mut opener = Opener::new(options, &log)?;
     let mut wanted = wanted(options, &log)?;
     wanted.spots = opener.spots(wanted.spots);
@@ -82,6 +83,7 @@ fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
         places: places.clone(),
         marks,
         options: Mutex::new(DaemonOptions { started_for: None, ..options.clone() }),
+        names: Mutex::new(crate::policy::names(options, &called, &log)),
         commands: Mutex::new(carried.into_iter().map(|carried| carried.words).collect()),
         starts,
         packet_io: opener.opened.clone(),

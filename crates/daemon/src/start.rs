@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::error::{ErrorContext, Result};
+use crate::names::names_to_json;
 use crate::options::DaemonOptions;
 use crate::policy::{MessageHandler, captured, read};
 use crate::runtime::RuntimeDir;
@@ -75,11 +76,13 @@ fn ready(child: &mut Child, name: &str) -> Result<Value> {
 /// There is none, or it cannot: then what ran before still runs.
 pub fn reload(dev: &str, options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Value> {
     // The daemon has dropped the privileges that a script's sandbox may need: it gets the script's commands.
+    let policy = captured(options, say)?;
+    let names = names_to_json(&crate::policy::names(options, &policy.names, &policy.machine.log));
     let commands: Vec<Vec<String>> =
-        captured(options, say)?.carried.into_iter().map(|carried| carried.words).collect();
+        policy.machine.carried.into_iter().map(|carried| carried.words).collect();
     let request = json!({
         "ask": "reload", "files": options.files, "args": options.args, "dev": options.dev, "commands": commands,
-        "packet_io": options.packet_io.name(), "realtime": options.realtime,
+        "packet_io": options.packet_io.name(), "realtime": options.realtime, "names": names,
     });
     Client::open(dev)?.request(&request)
 }

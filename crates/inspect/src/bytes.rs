@@ -199,13 +199,16 @@ pub fn protocol_name(protocol: u8) -> String {
 /// A key of u32 by the names of what it compares, without a packet: `tos 0x10/0xff`, `dport 22`.
 pub fn key_words(key: &U32Key, protocol: u16) -> String {
     let ipv4 = protocol == ethertype::IPV4 && key.offset_mask == 0;
+    let ipv6 = protocol == ethertype::IPV6 && key.offset_mask == 0;
     let named = match (key.offset, key.mask) {
         (_, 0) => Some("everything".to_owned()),
+        // tc's word for the next header, too.
+        (4, 0x0000_ff00) if ipv6 => Some(format!("protocol {}", protocol_name((key.value >> 8) as u8))),
         _ if !ipv4 => None,
         (0, mask) if mask & 0xff00_ffff == 0 => {
             Some(format!("tos {:#04x}/{:#04x}", key.value >> 16, mask >> 16))
         }
-        (8, 0x00ff_0000) => Some(format!("protocol {}", key.value >> 16)),
+        (8, 0x00ff_0000) => Some(format!("protocol {}", protocol_name((key.value >> 16) as u8))),
         (12, mask) => network(key.value, mask).map(|address| format!("src {address}")),
         (16, mask) => network(key.value, mask).map(|address| format!("dst {address}")),
         (20, 0xffff_0000) => Some(format!("sport {}", key.value >> 16)),
@@ -213,8 +216,8 @@ pub fn key_words(key: &U32Key, protocol: u16) -> String {
         (20, mask) => port_range(key.value, mask),
         _ => None,
     };
-    let ipv6 = protocol == ethertype::IPV6 && key.offset_mask == 0 && key.offset == 40;
-    let named = named.or_else(|| port_range(key.value, key.mask).filter(|_| ipv6));
+    let ports = || port_range(key.value, key.mask).filter(|_| ipv6 && key.offset == 40);
+    let named = named.or_else(ports);
     let next = if key.offset_mask != 0 { "nexthdr+" } else { "" };
     let plain = || format!("{:08x}/{:08x} at {next}{}", key.value, key.mask, key.offset);
     named.or_else(|| by_fields(key, protocol)).unwrap_or_else(plain)
@@ -337,7 +340,7 @@ mod tests {
         let key = |value, mask, offset| key_words(&U32Key { value, mask, offset, offset_mask: 0 }, 0x0800);
         let table = [
             (key(0x0010_0000, 0x00ff_0000, 0), "tos 0x10/0xff"),
-            (key(0x0006_0000, 0x00ff_0000, 8), "protocol 6"),
+            (key(0x0006_0000, 0x00ff_0000, 8), "protocol tcp"),
             (key(0x0a00_0000, 0xff00_0000, 12), "src 10.0.0.0/8"),
             (key(0, 0, 0), "everything"),
             (key(0x0016_0000, 0xffff_0000, 20), "sport 22"),
@@ -351,5 +354,7 @@ mod tests {
         for (shown, wanted) in table {
             assert_eq!(shown, wanted);
         }
+        let key = U32Key { value: 0x1100, mask: 0xff00, offset: 4, offset_mask: 0 };
+        assert_eq!(key_words(&key, 0x86dd), "protocol udp");
     }
 }

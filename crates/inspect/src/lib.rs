@@ -27,7 +27,7 @@ mod words;
 pub use differ::{ClassPair, PacketKind, pairs};
 pub use explain::{EgressError, End, ExplainStep, Explainer, Scene, StepOutcome, Story};
 pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};
-pub use lost::unnoticed;
+pub use lost::ignored_failures;
 pub use packet::{ANY_PORT, CODE_POINTS, Framing, Packet, PacketError, has_ports, is_icmp, of_frame};
 pub use probe::{Loss, PacketEntry, ProbeResult, Prober, Stop};
 pub use reach::{Arrival, Candidate, Reached};

@@ -221,34 +221,43 @@ fn missed(step: &Step, needed: Vec<Thing>, made: impl Fn(&Thing) -> bool) -> Opt
     needed.into_iter().find(is_it)
 }
 
-/// Does a refused `tc … add` go unnoticed, and nothing else makes what it should have made? Its author may
-/// know that, as of a fallback that was not needed, or may not.
-pub(crate) fn fails_unnoticed(step: &Step, makers: &Makers) -> bool {
+/// Is the message or the failure of a refused `tc … add` ignored, and nothing else makes what it should have
+/// made? Its author may know that, as of a fallback that was not needed, or may not. A command that tc does
+/// not know is ignored by mistake.
+pub(crate) fn is_ignored_failure(step: &Step, makers: &Makers) -> bool {
+    let is_unknown = has_words(step, &["Command \""]) && has_words(step, &["is unknown"]);
+    if step.may_fail && step.tool == "tc" && is_unknown {
+        return true;
+    }
     let adds = of_tc(step).is_some_and(|(_, verb)| verb.len() > 1 && "add".starts_with(verb));
     let is_silent = step.refused.is_some() && step.may_fail && adds && !has_word(step, "help");
     let is_elsewhere = |thing: &Thing| !matches!(thing, Thing::Filter(_)) && makers.0.contains_key(thing);
     is_silent && !has_words(step, &PRESENT) && !is_unnamed(step) && !makes(step).iter().any(is_elsewhere)
 }
 
-/// Commands that fail unnoticed, a sentence each with its line and the reason, at most [`MOST_UNNOTICED`].
-pub fn unnoticed(reading: &PolicyModel) -> Vec<String> {
+/// Commands whose failure or its message is ignored, a sentence each with its line and the reason, at most
+/// [`MOST_IGNORED`].
+pub fn ignored_failures(reading: &PolicyModel) -> Vec<String> {
     let makers = Makers::of(&reading.steps);
-    let found: Vec<&Step> = reading.steps.iter().filter(|step| fails_unnoticed(step, &makers)).collect();
+    let found: Vec<&Step> = reading.steps.iter().filter(|step| is_ignored_failure(step, &makers)).collect();
     let sentence = |step: &&Step| {
         let place = step.place.as_ref().and_then(|at| Some((reading.sources.get(at.file)?, at.line)));
         let line = place.map(|(source, line)| format!("{}:{line}: ", source.name)).unwrap_or_default();
         let reason = refusal_lines(step.refused.as_deref().unwrap_or_default()).next().unwrap_or_default();
-        format!("{line}`{}` fails unnoticed, and what it should do is missing: {reason}", step.text())
+        format!(
+            "{line}`{}` fails, its message or its failure is ignored, and what it should do is missing: {reason}",
+            step.text()
+        )
     };
-    let mut all: Vec<String> = found.iter().take(MOST_UNNOTICED).map(sentence).collect();
-    if let Some(more) = found.len().checked_sub(MOST_UNNOTICED).filter(|more| *more > 0) {
-        all.push(format!("{more} more commands fail unnoticed; `tidegate check` lists all"));
+    let mut all: Vec<String> = found.iter().take(MOST_IGNORED).map(sentence).collect();
+    if let Some(more) = found.len().checked_sub(MOST_IGNORED).filter(|more| *more > 0) {
+        all.push(format!("{more} more such commands; `tidegate check` lists all"));
     }
     all
 }
 
-/// The most commands that fail unnoticed and are listed.
-const MOST_UNNOTICED: usize = 8;
+/// The most commands that are listed there.
+const MOST_IGNORED: usize = 8;
 
 /// Which commands made each thing, by their numbers, ascending.
 pub(crate) struct Makers(BTreeMap<Thing, Vec<usize>>);
@@ -509,13 +518,15 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_unnoticed_and_has_no_substitute_is_found() {
+    fn failures_that_are_ignored_and_have_no_substitute_are_found() {
         let unknown = "Unknown qdisc \"fq_codell\", hence option \"limit\" is unparsable";
         let rows = [
             ("tc qdisc add dev eth0 parent 1:10 fq_codell 2>/dev/null", unknown, true),
             ("tc qdisc add dev eth0 parent 1:10 fq_codell", unknown, false),
             ("tc qdisc add dev eth0 parent 1:20 fq_codell 2>/dev/null", unknown, false),
             ("tc class change dev eth0 classid 1:30 2>/dev/null", NO_PARENT, false),
+            ("tc qdisc dell dev eth0 root 2>/dev/null", "Command \"dell\" is unknown, try", true),
+            ("tc qdisc dell dev eth0 root", "Command \"dell\" is unknown, try", false),
             ("tc class add dev eth0 classid 1:20 2>/dev/null", "RTNETLINK answers: File exists", false),
             ("tc filter add dev eth0 parent 1: u32 flowid 1:20 2>/dev/null", "Error: no", true),
         ];
@@ -525,7 +536,7 @@ mod tests {
                 ("tc qdisc add dev eth0 parent 1:20 fq_codel", ""),
                 ("tc filter add dev eth0 parent 1: fw", ""),
             ]);
-            assert_eq!(fails_unnoticed(&all[0], &Makers::of(&all)), is_so, "{line}");
+            assert_eq!(is_ignored_failure(&all[0], &Makers::of(&all)), is_so, "{line}");
         }
     }
 

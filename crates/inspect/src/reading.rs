@@ -143,8 +143,11 @@ pub struct PolicyModel {
     pub classes: Vec<ClassDump>,
     /// The filters of all qdiscs and classes, in the order in which each list is evaluated.
     pub filters: Vec<FilterDump>,
-    /// What the policy's own language calls classes, by device and number, where it does.
+    /// What the policy calls classes, by device and number, where it does: in its own language, or in
+    /// comments of a script.
     pub names: ClassNames,
+    /// The commands come from a policy in a language of its own, so the user wrote no commands.
+    pub compiled: bool,
     pub(crate) index: Index,
     pub(crate) lost: Lost,
     /// Leaf classes that no packet comes to, as far as that was decided.
@@ -199,6 +202,7 @@ impl PolicyModel {
             classes,
             filters,
             names: ClassNames::new(),
+            compiled: false,
             index,
             lost,
             idle: BTreeSet::new(),
@@ -229,15 +233,14 @@ impl PolicyModel {
         machine(&self.devices, self.dissector, &[])
     }
 
-    /// Whether the commands come from a policy in a language of its own, which names classes. Then the user
-    /// wrote no commands.
+    /// Whether the commands come from a policy in a language of its own. Then the user wrote no commands.
     pub(crate) fn is_compiled(&self) -> bool {
-        !self.names.is_empty()
+        self.compiled
     }
 
     /// A text with the names of classes behind their numbers, where the policy gives them any.
     pub(crate) fn with_class_names(&self, text: &str) -> String {
-        if !self.is_compiled() {
+        if self.names.is_empty() {
             return text.to_owned();
         }
         let of_number = |letter: char| letter.is_ascii_hexdigit() || letter == ':';

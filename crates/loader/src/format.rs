@@ -58,7 +58,8 @@ impl InputFormat {
 pub enum FormatError {
     /// It is empty, but for comments.
     Empty,
-    /// Its first bytes are those of a file of another kind, or no text at all: what it is, and what to do.
+    /// Its first bytes or its name are those of a file of another kind, or it is no text at all: what it is,
+    /// and what to do.
     NotText(&'static str),
     /// JSON that no listing of tc is.
     ForeignJson,
@@ -131,6 +132,10 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<InputFormat, FormatError> {
         return Err(FormatError::Empty);
     };
     let has_extension = |extension: &str| name.ends_with(extension);
+    // A shebang comes before the name: an article's commands are no script until they stand in a file alone.
+    if [".md", ".markdown"].into_iter().any(has_extension) {
+        return Err(FormatError::NotText("is Markdown; save the commands in it as a file of their own"));
+    }
     if text.trim_start().starts_with(['[', '{']) && is_json(text) {
         return json(text);
     }
@@ -355,6 +360,10 @@ mod tests {
         assert!(text_of(&[0xd4, 0xc3, 0xb2, 0xa1, 0]).contains("pcap"));
         assert!(text_of(b"Chain OUTPUT (policy ACCEPT)\n").contains("iptables-save"));
         assert!(text_of(b"<html>").contains("HTML"));
+        let markdown = sniff("policy.md", b"# Shape\n\ntc qdisc add dev eth0 root sfq\n");
+        assert!(markdown.expect_err("no script").to_string().contains("Markdown"));
+        let script = sniff("policy.md", b"#!/bin/sh\ntc qdisc add dev eth0 root sfq\n");
+        assert_eq!(script, Ok(InputFormat::Script));
         assert!(text_of(b"\x00\x01\x02").contains("not text"));
         assert!(text_of(b"\n# only this\n").contains("empty"));
         assert!(text_of(b"{\"a\": 1}").contains("JSON"));

@@ -20,6 +20,7 @@
 //! assert!(tidegate_inspect::check(&mut reading).iter().any(|finding| finding.rule.id() == "R13"));
 //! ```
 
+mod comments;
 pub mod distributions;
 mod format;
 mod inside;
@@ -38,6 +39,7 @@ pub use format::{FormatError, InputFormat, MAX_POLICY, sniff};
 pub use inside::point_inside;
 pub use live::{ListingsError, live_listings};
 pub use nothing::nothing_found;
+pub use tidegate_inspect::ClassNames;
 pub use to_short::ShortPolicy;
 
 use line_words::LineWords;
@@ -49,7 +51,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_capture::{CaptureError, CaptureOptions, DEFAULT_TIMEOUT, Exit, Output, ScriptRun, Trouble};
 use tidegate_gateway::DeviceSpec;
-use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, PolicyInput, PolicyModel, Source, Step};
+use tidegate_inspect::{CARRIED_OUT_AT, PolicyInput, PolicyModel, Source, Step};
 use tidegate_packet::{Dissector, Pool, Seeded};
 use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_shims::Machine;
@@ -118,7 +120,7 @@ pub struct LoadedPolicy {
     pub wan: Option<String>,
     /// And the one towards the LAN.
     pub lan: Option<String>,
-    /// What a short policy calls its classes.
+    /// What the policy calls its classes: in a short policy, or in comments of a script or a batch.
     pub names: ClassNames,
     sources: Vec<Source>,
     steps: Vec<Step>,
@@ -196,12 +198,16 @@ impl LoadedPolicy {
         self.outcomes.iter().flat_map(|outcome| &outcome.troubles)
     }
 
-    /// What went wrong, of all files, and what was cut off by their ends: for people. Commands that deleted
-    /// what was not there are left out: the machine is as the script wants it.
+    /// What went wrong, of all files, what was cut off by their ends, and failures that a script ignores: for
+    /// people. Commands that deleted what was not there are left out: the machine is as the script wants it.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let whole = |outcome: &ScriptRun| [outcome.unfinished.clone(), outcome.missing_arguments.clone()];
         let of_scripts = self.outcomes.iter().flat_map(whole).flatten();
-        self.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).chain(of_scripts)
+        self.troubles()
+            .filter(|trouble| !trouble.idle)
+            .map(ToString::to_string)
+            .chain(of_scripts)
+            .chain(self.ignored_failures())
     }
 
     /// Refuses a device that the user named and no command is about.
@@ -221,6 +227,11 @@ impl LoadedPolicy {
         Err(NoSuchDevice { dev: dev.to_owned(), others: named.into_iter().collect() })
     }
 
+    /// How many commands its scripts issued, the refused ones included.
+    pub fn commands(&self) -> usize {
+        self.outcomes.iter().map(|outcome| outcome.calls.len()).sum()
+    }
+
     /// Did every file come to its end, well or with an error?
     pub fn ended(&self) -> bool {
         self.outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(_) | Exit::Signal(_)))
@@ -237,12 +248,11 @@ impl LoadedPolicy {
         if is_whole { Ok(()) } else { Err(HalfPolicy { ended: self.ended() }) }
     }
 
-    /// Commands that fail unnoticed, because their messages are thrown away, a sentence each: for those who
-    /// are about to rely on the policy.
-    pub fn unnoticed(&self) -> Vec<String> {
+    /// Commands whose failure or its message the script ignores, a sentence each.
+    fn ignored_failures(&self) -> Vec<String> {
         // A script's words and names are not to look like lines of ours.
         let escaped = |sentence: &String| tidegate_text::line(sentence).to_string();
-        tidegate_inspect::unnoticed(&self.reading()).iter().map(escaped).collect()
+        tidegate_inspect::ignored_failures(&self.reading()).iter().map(escaped).collect()
     }
 
     /// Why there is no result: the policy has no traffic control. `None`: it has.
@@ -266,6 +276,7 @@ impl LoadedPolicy {
             scripts: self.formats.contains(&InputFormat::Script),
         });
         reading.names.clone_from(&self.names);
+        reading.compiled = self.formats.iter().copied().any(short::is_short);
         reading
     }
 }
@@ -389,6 +400,21 @@ pub fn to_short(reading: &PolicyModel) -> ShortPolicy {
     to_short::to_short(reading, &load)
 }
 
+/// Comments of a script that give classes these names when it is loaded, a line each. A name that no comment
+/// can hold has none.
+///
+/// ```
+/// use tidegate_loader::{ReadOptions, name_comments, read_text};
+///
+/// let batch = "qdisc add dev eth0 root handle 1: htb\nclass add dev eth0 parent 1: classid 1:20 htb rate 5mbit\n";
+/// let named = read_text("a.batch", &format!("# 1:20 web\n{batch}"), &ReadOptions::default()).unwrap();
+/// assert_eq!(name_comments(&named.names), "# tidegate: class eth0 1:20 web\n");
+/// ```
+pub fn name_comments(names: &ClassNames) -> String {
+    let lines = names.iter().filter_map(|((dev, class), name)| comments::comment_of(dev, *class, name));
+    lines.map(|line| line + "\n").collect()
+}
+
 /// Loads a text of a known format, for the fuzzer.
 ///
 /// # Errors
@@ -472,6 +498,7 @@ impl LoadedPolicy {
             }
         };
         let came = traced.came;
+        let begun = self.steps.len();
         self.note(path, text, &outcome, &came, list.as_deref());
         point_inside(&mut outcome);
         self.formats.push(format);
@@ -479,6 +506,10 @@ impl LoadedPolicy {
             (self.wan, self.lan) = (Some(wan), lan);
         }
         self.names.extend(lists::class_names(format, &path.to_string_lossy(), text));
+        if matches!(format, InputFormat::Script | InputFormat::Batch) {
+            let named = comments::class_names(&self.sources, &self.steps[begun..], &self.machine.log);
+            self.names.extend(named);
+        }
         self.outcomes.push(outcome);
         Ok(())
     }

@@ -59,7 +59,7 @@ pub struct LinkFacts {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialRun {
-    /// The load's short name: `empty`, `up`, `down`, `both`, or flent's.
+    /// The load's short name: `idle`, `up`, `down`, `both`, or flent's.
     pub load: String,
     /// The load in words: `2 uploads`.
     pub title: String,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use tidegate_inspect::ClassNames;
 use tidegate_policy::{LinkDriver, LinkOp, Op};
 
 /// Why a policy cannot be bound to another device.
@@ -79,6 +80,13 @@ pub fn on_device(ops: &[Op], to: &str) -> Result<Vec<Op>, RebindError> {
     Ok(ops)
 }
 
+/// The names of a policy's classes where [`on_device`] binds it to device `to`.
+pub fn names_on_device(names: &ClassNames, ops: &[Op], to: &str) -> ClassNames {
+    let real = real_devices(ops);
+    let bound = |dev: &String| if real == [dev.as_str()] { to.to_owned() } else { dev.clone() };
+    names.iter().map(|((dev, class), name)| ((bound(dev), *class), name.clone())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +114,17 @@ mod tests {
         let bound = on_device(&ops(&script("eth0")), "wan7").expect("it is for one device");
         assert_eq!(bound, ops(&script("wan7")));
         assert_eq!(real_devices(&bound), ["wan7"]);
+    }
+
+    #[test]
+    fn names_of_classes_go_with_their_device() {
+        let batch = "qdisc add dev eth0 root handle 1: htb\n\
+                     # calls\n\
+                     class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n";
+        let Ok(taken) = read_text("x.batch", batch, &ReadOptions::default()) else { panic!("a batch") };
+        let bound = names_on_device(&taken.names, &taken.machine.log, "wan7");
+        let class = ("wan7".to_owned(), tidegate_packet::Handle::new(1, 0x10));
+        assert_eq!(bound.into_iter().collect::<Vec<_>>(), [(class, "calls".to_owned())]);
     }
 
     #[test]

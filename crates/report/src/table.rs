@@ -13,6 +13,8 @@ static COLUMNS: AtomicUsize = AtomicUsize::new(usize::MAX);
 const MIN_COLUMNS: usize = 20;
 /// To how many columns a cell of words is narrowed before columns follow below.
 const NARROW: usize = 14;
+/// A word of more columns, as a path, is broken where there is no room for it.
+const LONG_WORD: usize = 24;
 
 /// Texts are for a terminal of so many columns from now on; `None`: for a pipe or a file, and nothing folds.
 pub fn set_columns(columns: Option<usize>) {
@@ -94,11 +96,20 @@ impl Table {
 
     /// The width of a column's widest cell below its head.
     fn widest(&self, column: usize) -> usize {
-        let cells = self.rows.iter().filter_map(|row| match row {
+        self.cells(column).map(|cell| width(cell)).max().unwrap_or(0)
+    }
+
+    fn cells(&self, column: usize) -> impl Iterator<Item = &String> {
+        self.rows.iter().filter_map(move |row| match row {
             Row::Cells(cells) => cells.get(column),
             Row::Rule => None,
-        });
-        cells.map(|cell| width(cell)).max().unwrap_or(0)
+        })
+    }
+
+    /// How far a column of words is narrowed: its words stay whole, but for long ones.
+    fn least(&self, column: usize) -> usize {
+        let words = self.cells(column).flat_map(|cell| cell.split(' ').map(width));
+        words.filter(|word| *word <= LONG_WORD).max().unwrap_or(0).max(NARROW)
     }
 
     /// The same within so many columns.
@@ -145,12 +156,13 @@ impl Table {
                 widths[n] = self.widest(n).max(word);
             }
         }
+        let least: Vec<usize> = (0..widths.len()).map(|n| self.least(n)).collect();
         while total(&widths) > columns {
             let words = (0..widths.len()).filter(|&n| self.align[n] == Align::Left);
-            let widest = words.max_by_key(|&n| widths[n]).filter(|&n| widths[n] > NARROW);
+            let widest = words.filter(|&n| widths[n] > least[n]).max_by_key(|&n| widths[n]);
             let Some(widest) = widest else { break };
             let excess = total(&widths) - columns;
-            widths[widest] = widths[widest].saturating_sub(excess).max(NARROW);
+            widths[widest] = widths[widest].saturating_sub(excess).max(least[widest]);
         }
         // Beside the first column the widest other has room, or nothing would fit.
         let figures = (1..widths.len()).map(|n| widths[n]).max().unwrap_or(0);
@@ -313,6 +325,14 @@ load          goodput
             let letters = |text: &str| text.chars().filter(|letter| letter.is_alphanumeric()).count();
             assert!(letters(&folded) >= letters(&wide.folded(usize::MAX)), "{folded}");
         }
+        // Words stay whole.
+        let mut words = Table::new([("figure", Left), ("what people wait for", Left), ("change", Left)]);
+        words.row(["ping.p95", "a look-up of a name, until the reply", "significantly-worse"]);
+        let folded = words.folded(44);
+        assert!(
+            folded.contains("significantly-worse") && folded.lines().all(|line| width(line) <= 44),
+            "{folded}"
+        );
         assert_eq!(Table::default().folded(20), "\n");
     }
 }

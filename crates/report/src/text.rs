@@ -22,7 +22,18 @@ pub fn text(trial: &TrialDocument) -> String {
     out += &over_time(&pairs);
     let waits = waits(&pairs);
     if !waits.is_empty() {
+        let waits = waits.to_string();
         let _ = writeln!(out, "What people wait for, without → with the policy, in ms:\n\n{waits}");
+        if waits.contains(NONE_BEGAN) {
+            wrapped(
+                &mut out,
+                "",
+                &format!(
+                    "{NONE_BEGAN}: their interval is longer than the time measured; --duration sets that."
+                ),
+            );
+            out.push('\n');
+        }
     }
     if let Some(run) = classes_at_work(trial, &pairs).filter(|run| !run.classes.is_empty()) {
         let _ =
@@ -129,6 +140,10 @@ pub(crate) fn unanswered(figures: &Pings) -> &'static str {
     if figures.sent() > 0 { "no reply" } else { "not sent" }
 }
 
+/// Of a probe that did not begin in the time measured, which may be shorter than the time between two web
+/// pages.
+const NONE_BEGAN: &str = "none began";
+
 /// The other probes, without → with.
 fn waits(pairs: &[Pair<'_>]) -> Table {
     use Align::{Left, Right};
@@ -146,9 +161,8 @@ fn waits(pairs: &[Pair<'_>]) -> Table {
             let Some(probe) = figures.any() else { continue };
             let what = format!("{}, {}", probe.title, probe.unit);
             let (load, what) = (pair.load().to_owned(), cut(&what, 46));
-            // The time measured may be shorter than the time between two web pages.
             if figures.both(|f| (f.sent() > 0).then_some(())) == [None, None] {
-                table.row([load, what, "none began".to_owned(), String::new(), String::new()]);
+                table.row([load, what, NONE_BEGAN.to_owned(), String::new(), String::new()]);
                 continue;
             }
             let ms = |p: f64| {

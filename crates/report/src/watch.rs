@@ -7,6 +7,9 @@ use tidegate_measure::numbers::{USUAL, percent_in, rate, significant};
 /// What names have at most before columns go for them; longer ones get what is left.
 const NAME: usize = 22;
 
+/// What the name of a class has at most, so that its qdisc is seen, too.
+const CLASS_NAME: usize = 20;
+
 /// An engine that is later than this does not make up for it (as long as its `CREDIT`): that is marked.
 const LATE_NS: u64 = 10_000_000;
 
@@ -144,10 +147,15 @@ pub fn fitting(columns: usize) -> Vec<&'static FigureColumn> {
 }
 
 fn name(row: &QueueRow) -> String {
-    match &row.leaf {
-        Some(qdisc) => format!("{}{} {qdisc}", row.branch, row.id),
-        None => format!("{}{}", row.branch, row.id),
-    }
+    row.branch.clone() + &row_name(row)
+}
+
+/// What a row is called: `1:10 (calls) fq_codel 10:`.
+pub fn row_name(row: &QueueRow) -> String {
+    let shown = |name: &String| format!(" ({})", cut(&String::from(tidegate_text::line(name)), CLASS_NAME));
+    let name = row.name.as_ref().map(shown).unwrap_or_default();
+    let leaf = row.leaf.as_ref().map(|qdisc| format!(" {qdisc}")).unwrap_or_default();
+    format!("{}{name}{leaf}", row.id)
 }
 
 /// At most so many characters of a text; an ellipsis where something is missing.

@@ -207,12 +207,6 @@ fn by_id<'d>(classes: impl Iterator<Item = &'d ClassDump>) -> Vec<&'d ClassDump>
 const MAX_DEPTH: usize = 16;
 
 fn qdisc(trial: &Trial<'_>, run: &Run, of: &QdiscDump, parent: String, nodes: &mut Vec<doc::TreeNode>) {
-    let rate = match &of.params {
-        QdiscParams::Tbf(tbf) => Some(tbf.rate.rate.as_bits()),
-        QdiscParams::Netem(netem) => netem.rate.as_ref().map(|rate| rate.rate * 8).filter(|bits| *bits > 0),
-        QdiscParams::Cake(cake) => cake.bandwidth.filter(|rate| rate.0 > 0).map(|rate| rate.as_bits()),
-        _ => None,
-    };
     let place = DeviceClass { device: of.dev.clone(), class: of.handle };
     nodes.push(doc::TreeNode {
         device: of.dev.clone(),
@@ -220,7 +214,7 @@ fn qdisc(trial: &Trial<'_>, run: &Run, of: &QdiscDump, parent: String, nodes: &m
         parent,
         kind: of.kind.name().to_owned(),
         options: qdisc_options(of),
-        rate_bits: rate,
+        rate_bits: qdisc_rate(of),
         title: trial.title_of(&place),
         ..doc::TreeNode::default()
     });
@@ -260,15 +254,7 @@ fn subtree(
     depth: usize,
 ) {
     let place = DeviceClass { device: class.dev.clone(), class: class.classid };
-    let bits = |rate: Rate| (rate.0 > 0).then(|| rate.as_bits());
-    let (rate_bits, ceil_bits, prio) = match &class.params {
-        ClassParams::Htb(htb) => (bits(htb.rate.rate), bits(htb.ceil.rate), Some(htb.prio)),
-        ClassParams::Hfsc(hfsc) => {
-            let steady = |curve: Option<ServiceCurve>| bits(Rate(u64::from(curve?.m2)));
-            (steady(hfsc.rt), steady(hfsc.ul), None)
-        }
-        _ => (None, None, None),
-    };
+    let (rate_bits, ceil_bits, prio) = class_figures(class);
     let id = class.classid.to_string();
     nodes.push(doc::TreeNode {
         device: class.dev.clone(),
@@ -303,7 +289,31 @@ fn subtree(
 }
 
 /// The parameters as tc lists them, without the words before them.
-fn qdisc_options(of: &QdiscDump) -> String {
+/// The rate at which a qdisc sends by itself, in bit/s.
+pub(crate) fn qdisc_rate(of: &QdiscDump) -> Option<u64> {
+    match &of.params {
+        QdiscParams::Tbf(tbf) => Some(tbf.rate.rate.as_bits()),
+        QdiscParams::Netem(netem) => netem.rate.as_ref().map(|rate| rate.rate * 8).filter(|bits| *bits > 0),
+        QdiscParams::Cake(cake) => cake.bandwidth.filter(|rate| rate.0 > 0).map(|rate| rate.as_bits()),
+        _ => None,
+    }
+}
+
+/// Rate and ceil in bit/s, and the priority, of a class that has them.
+pub(crate) fn class_figures(class: &ClassDump) -> (Option<u64>, Option<u64>, Option<u32>) {
+    let bits = |rate: Rate| (rate.0 > 0).then(|| rate.as_bits());
+    match &class.params {
+        ClassParams::Htb(htb) => (bits(htb.rate.rate), bits(htb.ceil.rate), Some(htb.prio)),
+        ClassParams::Hfsc(hfsc) => {
+            let steady = |curve: Option<ServiceCurve>| bits(Rate(u64::from(curve?.m2)));
+            (steady(hfsc.rt), steady(hfsc.ul), None)
+        }
+        _ => (None, None, None),
+    }
+}
+
+/// The options of a qdisc as tc lists them.
+pub(crate) fn qdisc_options(of: &QdiscDump) -> String {
     let line = tc::show_qdiscs(std::slice::from_ref(of), &ShowWhat::of(Object::Qdisc), &ShowFlags::default());
     after_words(&line, &["root", "parent", "refcnt"])
 }

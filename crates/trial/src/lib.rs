@@ -61,6 +61,7 @@ mod loads;
 mod neighbours;
 mod policy;
 mod reach;
+mod same;
 mod settings;
 mod state;
 mod trial;
@@ -73,7 +74,8 @@ pub use home::{InstalledTrees, START};
 pub use loads::{LAST_HOST, Transfers, Workload};
 pub use policy::{Configured, PolicyError, TrialPolicy};
 pub use reach::DeviceClass;
-pub use settings::{ModemBuffer, TrialLoad, TrialProbe, TrialSettings};
+pub use same::difference;
+pub use settings::{ModemBuffer, OLD_NAMES, TrialLoad, TrialProbe, TrialSettings};
 pub use state::Trial;
 pub use trial::measure;
 

@@ -75,7 +75,7 @@ const RRUL: [(&str, u8); 4] = [("BE", 0), ("BK", 0x20), ("CS5", 0xa0), ("EF", 0x
 /// when the policy is about a server there.
 pub(crate) fn loads(options: &TrialSettings, policy: &TrialPolicy) -> Vec<Load> {
     let names: &[TrialLoad] = match options.load.as_slice() {
-        [] => &[TrialLoad::Empty, TrialLoad::Up, TrialLoad::Down, TrialLoad::Both],
+        [] => &[TrialLoad::Idle, TrialLoad::Up, TrialLoad::Down, TrialLoad::Both],
         names => names,
     };
     let mut loads: Vec<Load> = names.iter().map(|name| load(*name, options, policy)).collect();
@@ -93,7 +93,7 @@ fn load(name: TrialLoad, options: &TrialSettings, policy: &TrialPolicy) -> Load 
         None => uploads(n),
     };
     let (title, items) = match name {
-        TrialLoad::Empty | TrialLoad::Ping => ("nothing".to_owned(), vec![]),
+        TrialLoad::Idle | TrialLoad::Ping => ("nothing".to_owned(), vec![]),
         TrialLoad::Up => (count(n.unwrap_or(2), "upload"), up(n.unwrap_or(2))),
         TrialLoad::Down => (count(n.unwrap_or(3), "download"), downloads(n.unwrap_or(3))),
         TrialLoad::Both => {
@@ -432,8 +432,8 @@ mod tests {
                 let idle: Vec<&str> =
                     run.flows.iter().filter(|flow| flow.bytes == 0).map(|flow| flow.title.as_str()).collect();
                 assert_eq!(idle, Vec::<&str>::new(), "{}", name.id());
-                let empty = matches!(name, TrialLoad::Empty | TrialLoad::Ping);
-                assert_eq!(run.flows.is_empty(), empty, "{}", name.id());
+                let idle = matches!(name, TrialLoad::Idle | TrialLoad::Ping);
+                assert_eq!(run.flows.is_empty(), idle, "{}", name.id());
             }
         }
     }

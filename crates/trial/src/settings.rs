@@ -30,7 +30,7 @@ pub struct TrialSettings {
     pub ring: Option<u32>,
     /// The byte queue limit (BQL) of that device, in bytes.
     pub bql: Option<u32>,
-    /// What loads the link; nothing named: empty, up, down, both.
+    /// What loads the link; nothing named: idle, up, down, both.
     pub load: Vec<TrialLoad>,
     /// Transfers of the load, each way; `None`: as many as each load usually has.
     pub flows: Option<u16>,
@@ -100,6 +100,8 @@ macro_rules! named {
 
             /// The one of that name, in capitals or not.
             pub fn named(name: &str) -> Option<$name> {
+                let old = OLD_NAMES.iter().find(|(old, _)| old.eq_ignore_ascii_case(name));
+                let name = old.map_or(name, |(_, new)| new);
                 let row = Self::TABLE.iter().find(|(_, id, _)| id.eq_ignore_ascii_case(name));
                 row.map(|(known, ..)| *known)
             }
@@ -107,10 +109,13 @@ macro_rules! named {
     };
 }
 
+/// Names of 0.1.0 that are still read, each with today's.
+pub const OLD_NAMES: [(&str, &str); 1] = [("empty", "idle")];
+
 named! {
     /// What loads the link; named as flent's tests where they exist.
     TrialLoad {
-        Empty "empty" "No load",
+        Idle "idle" "No load",
         Up "up" "Two TCP uploads (from the gateway itself, if the script has rules for its own servers)",
         Down "down" "Three TCP downloads",
         Both "both" "Two TCP uploads and three downloads",

@@ -158,7 +158,10 @@ fn people(without: &TrialRun, with: &TrialRun) -> Option<String> {
             }
         };
         let (a, b) = (text_of(before, without), text_of(after, with));
-        (a != b).then(|| format!("{} {b} instead of {a}", before.title))
+        // What takes longer is for the sentence about what is worse.
+        let median = |probe: &TrialProbe, run: &TrialRun| probe.figures(run.window).rtt.percentile(50.0);
+        let is_better = median(after, with).is_some_and(|b| median(before, without).is_none_or(|a| b < a));
+        (a != b && is_better).then(|| format!("{} {b} instead of {a}", before.title))
     });
     let lines: Vec<String> = found.collect();
     (!lines.is_empty()).then(|| format!("Typically: {}.", lines.join("; ")))
@@ -502,8 +505,35 @@ fn cost(trial: &TrialDocument, hardest: Option<&str>) -> Vec<String> {
             rate(a)
         ));
     }
+    sentences.extend(together(trial));
     sentences
 }
+
+/// What transfers carry under the first load that transfers both ways, where one way loses by it: the other
+/// way's acknowledgements take their share.
+fn together(trial: &TrialDocument) -> Option<String> {
+    let rates = |run: &TrialRun| {
+        [true, false]
+            .map(|up| run.flows.iter().filter(|f| f.up == up).map(|f| f.rate(run.window)).sum::<f64>())
+    };
+    let (without, with) = loads(trial)
+        .find(|(without, _)| [true, false].iter().all(|up| without.flows.iter().any(|f| f.up == *up)))?;
+    let ([up_was, down_was], [up, down]) = (rates(without), rates(with));
+    let is_less = |is: f64, was: f64| is < was * NOTICED_LESS;
+    (is_less(up, up_was) || is_less(down, down_was)).then(|| {
+        format!(
+            "Under {}: {} instead of {} up, {} instead of {} down.",
+            with.title,
+            rate(up),
+            rate(up_was),
+            rate(down),
+            rate(down_was)
+        )
+    })
+}
+
+/// Transfers lose by something if they carry less than this share of what they did.
+const NOTICED_LESS: f64 = 0.95;
 
 /// The classes nothing was found for: each with its reason, or, of many, their names.
 fn unreached(trial: &TrialDocument) -> Vec<String> {
@@ -547,7 +577,7 @@ mod tests {
         };
         TrialRun {
             load: load.into(),
-            title: if load == "empty" { "nothing".into() } else { "1 upload".into() },
+            title: if load == "idle" { "nothing".into() } else { "1 upload".into() },
             policy,
             window: (0, 100 * STEP),
             step_ns: STEP,
@@ -558,7 +588,7 @@ mod tests {
                 answers,
                 ..TrialProbe::default()
             }],
-            flows: if load == "empty" { Vec::new() } else { vec![flow] },
+            flows: if load == "idle" { Vec::new() } else { vec![flow] },
             buffers: vec![buffer("modem"), buffer("provider")],
             ..TrialRun::default()
         }
@@ -670,6 +700,26 @@ mod tests {
         };
         assert!(runs(500).contains("\nAlone, 1 upload carries 11 % less up"), "{}", runs(500));
         assert!(runs(50).contains("\n1 upload carries 11 % less up"), "{}", runs(50));
+        assert!(!runs(50).contains("instead of 9.00 Mbit/s up, "), "nothing is lost together: {}", runs(50));
+    }
+
+    #[test]
+    fn what_transfers_both_ways_carry_is_given_where_one_way_loses() {
+        let said = |up: u64| {
+            let both = |policy, up| {
+                let mut both = run("both", policy, Some(100), up);
+                both.flows.push(TrialFlow {
+                    title: "download 1".into(),
+                    bytes: 1_000_000,
+                    ..TrialFlow::default()
+                });
+                both
+            };
+            sentences(&trial(vec![both(false, 10), both(true, up)], 10_000_000, "fq_codel")).join("\n")
+        };
+        let shown = said(8);
+        assert!(shown.contains(": 8.00 Mbit/s instead of 10.0 Mbit/s up, "), "{shown}");
+        assert!(!said(10).contains("Mbit/s up, "), "{}", said(10));
     }
 
     /// tbf whose `mtu` holds no full frame: the ping is quick because no upload gets through.
@@ -695,8 +745,8 @@ mod tests {
     fn an_idle_run_defines_undisturbed() {
         let runs = |ms| {
             vec![
-                run("empty", false, Some(500), 0),
-                run("empty", true, Some(500), 0),
+                run("idle", false, Some(500), 0),
+                run("idle", true, Some(500), 0),
                 run("up", false, Some(ms), 9),
                 run("up", true, Some(ms), 9),
             ]

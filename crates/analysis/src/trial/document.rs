@@ -8,6 +8,9 @@ use tidegate_measure::trial::TrialDocument;
 const FORM: (&str, u64) = ("tidegate_trial", 2);
 const ORIGIN: &str = "a trial is written by `tidegate try SCRIPT --json`";
 
+/// The name of the load `idle` in results of 0.1.0.
+const OLD_IDLE: &str = "empty";
+
 /// A trial as JSON, ended by a newline.
 pub fn to_json(trial: &TrialDocument) -> String {
     text(FORM, trial, |_| ())
@@ -20,5 +23,9 @@ pub fn to_json(trial: &TrialDocument) -> String {
 /// The text is no JSON, of another form, or a member is missing, of another type or out of its range; the
 /// error names the place.
 pub fn from_json(text: &str) -> Result<TrialDocument, DocumentError> {
-    document(text, FORM, ORIGIN)
+    let mut trial: TrialDocument = document(text, FORM, ORIGIN)?;
+    for run in trial.runs.iter_mut().filter(|run| run.load == OLD_IDLE) {
+        run.load = "idle".to_owned();
+    }
+    Ok(trial)
 }

@@ -181,7 +181,7 @@ fn of_device(families: &mut Families, device: &DeviceSnapshot, netns: &str) {
     }
     // Packets without a class are those from before the first snapshot.
     for seen in device.seen.iter().filter(|seen| seen.class != "none") {
-        of_waits(families, &device.name, seen, netns);
+        of_waits(families, device, seen, netns);
     }
     if let Some(rate) = shaped(device) {
         // What a device of that kind is given to send is what arrived elsewhere.
@@ -237,7 +237,7 @@ fn of_tin(families: &mut Families, labels: &Labels<'_>, tin: &Tin) {
 fn of_class(families: &mut Families, device: &DeviceSnapshot, class: &ClassSnapshot, netns: &str) {
     let handle = format!("{}:", class.handle.split(':').next().unwrap_or_default());
     let parent = class.parent.as_deref().unwrap_or("root");
-    let labels = [
+    let mut labels = vec![
         ("netns", netns),
         ("device", device.name.as_str()),
         ("handle", handle.as_str()),
@@ -245,6 +245,7 @@ fn of_class(families: &mut Families, device: &DeviceSnapshot, class: &ClassSnaps
         ("kind", class.kind.as_str()),
         ("classid", class.handle.as_str()),
     ];
+    labels.extend(class.name.as_deref().map(|name| ("class_name", name)));
     if let Some(counts) = &class.counts {
         families.counts("tidegate_class", &labels, counts);
     }
@@ -259,8 +260,10 @@ fn of_class(families: &mut Families, device: &DeviceSnapshot, class: &ClassSnaps
     }
 }
 
-fn of_waits(families: &mut Families, device: &str, seen: &Seen, netns: &str) {
-    let labels = [("netns", netns), ("device", device), ("classid", seen.class.as_str())];
+fn of_waits(families: &mut Families, device: &DeviceSnapshot, seen: &Seen, netns: &str) {
+    let mut labels = vec![("netns", netns), ("device", &device.name), ("classid", seen.class.as_str())];
+    let class = device.classes.iter().find(|class| class.handle == seen.class);
+    labels.extend(class.and_then(|class| class.name.as_deref()).map(|name| ("class_name", name)));
     families.counter(
         "tidegate_marks_total",
         "Packets that left with a new mark (RFC 3168).",
@@ -284,10 +287,10 @@ fn of_waits(families: &mut Families, device: &str, seen: &Seen, netns: &str) {
         // A bucket ends one nanosecond before the next begins, which no float of seconds would show.
         let end = (1_u64 << power) - 1;
         let le = ((end + 1) as f64 / 1e9).to_string();
-        family.sample("_bucket", &[labels[0], labels[1], labels[2], ("le", &le)], up_to(end));
+        family.sample("_bucket", &[&labels[..], &[("le", le.as_str())]].concat(), up_to(end));
     }
     let all = up_to(u64::MAX);
-    family.sample("_bucket", &[labels[0], labels[1], labels[2], ("le", "+Inf")], all);
+    family.sample("_bucket", &[&labels[..], &[("le", "+Inf")]].concat(), all);
     family.sample("_sum", &labels, seen.waited_ns() as f64 / 1e9);
     family.sample("_count", &labels, all);
 }

@@ -40,6 +40,8 @@ pub struct QueueRow {
     pub depth: usize,
     /// `1:10`, or `htb 1:`.
     pub id: String,
+    /// What the policy calls the class, if it does; any text.
+    pub name: Option<String>,
     /// The qdisc in a class: `fq_codel 10:`.
     pub leaf: Option<String>,
     /// What happened there.
@@ -161,6 +163,7 @@ struct Tree<'s> {
 /// A place in the tree, with what happened there.
 struct Node {
     id: String,
+    name: Option<String>,
     leaf: Option<String>,
     sums: Sums,
     rate_bps: Option<f64>,
@@ -206,6 +209,7 @@ impl Tree<'_> {
             branch: String::new(),
             depth,
             id: node.id.clone(),
+            name: node.name.clone(),
             leaf: node.leaf.clone(),
             figures: self.figures(node, of),
         });
@@ -239,7 +243,15 @@ impl Tree<'_> {
         let children = self.classes_of(qdisc, depth);
         let mut sums = self.counted_by(qdisc);
         self.look(&mut sums, "root", &children);
-        Node { id: name(qdisc), leaf: None, sums, rate_bps: None, ceil_bps: qdisc.shaped_bps, children }
+        Node {
+            id: name(qdisc),
+            name: None,
+            leaf: None,
+            sums,
+            rate_bps: None,
+            ceil_bps: qdisc.shaped_bps,
+            children,
+        }
     }
 
     /// The classes directly below a qdisc.
@@ -271,6 +283,7 @@ impl Tree<'_> {
         children.extend(leaf_qdisc.into_iter().flat_map(|qdisc| self.classes_of(qdisc, depth)));
         Node {
             id: class.handle.clone(),
+            name: class.name.clone(),
             leaf: leaf_qdisc.map(name),
             sums: self.sums(class, leaf_qdisc, &children),
             rate_bps: class.rate_bps,

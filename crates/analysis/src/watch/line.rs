@@ -26,6 +26,7 @@ fn row(row: &QueueRow) -> Value {
     let figures = &row.figures;
     json!({
         "class": row.id,
+        "name": row.name,
         "qdisc": row.leaf,
         "bps": figures.bps,
         "pps": figures.pps,

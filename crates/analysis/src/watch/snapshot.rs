@@ -3,6 +3,7 @@
 use crate::json::{DocumentError, document};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The member that gives the form, and its number.
 const FORM: (&str, u64) = ("version", 1);
@@ -108,8 +109,10 @@ pub struct Tin {
 pub struct ClassSnapshot {
     /// The kind of its qdisc.
     pub kind: String,
-    /// Its name: `1:10`.
+    /// Its number: `1:10`.
     pub handle: String,
+    /// What the policy calls it, if it does; any text.
+    pub name: Option<String>,
     /// The class above; `None`: its qdisc itself.
     pub parent: Option<String>,
     /// The qdisc in it, if it was given one.
@@ -205,6 +208,9 @@ struct ReadDevice {
     classes: Vec<ReadClass>,
     #[serde(default)]
     seen: Vec<Seen>,
+    /// What the policy calls classes, by their numbers.
+    #[serde(default)]
+    names: BTreeMap<String, String>,
 }
 
 /// Whatever it does not count is nothing.
@@ -278,12 +284,14 @@ struct ReadStats {
     borrowed: Option<u64>,
 }
 
-fn device(read: ReadDevice) -> DeviceSnapshot {
+fn device(mut read: ReadDevice) -> DeviceSnapshot {
+    let mut names = std::mem::take(&mut read.names);
+    let mut named = |class: ClassSnapshot| ClassSnapshot { name: names.remove(&class.handle), ..class };
     DeviceSnapshot {
         name: read.name,
         link_bps: read.link_rate_bps,
         qdiscs: read.qdiscs.into_iter().map(qdisc).collect(),
-        classes: read.classes.into_iter().map(class).collect(),
+        classes: read.classes.into_iter().map(|read| named(class(read))).collect(),
         seen: read.seen,
     }
 }
@@ -329,6 +337,7 @@ fn class(read: ReadClass) -> ClassSnapshot {
         ceil_bps: read.ceil.as_f64().map(|bytes| bytes * 8.0),
         kind: read.kind,
         handle: read.handle,
+        name: None,
         parent: read.parent.filter(|parent| !parent.ends_with(':')),
         leaf: read.leaf,
     }

@@ -79,17 +79,22 @@ fn verdicts() {
     let verdicts_of = |rounds: &[[(u64, u64); 2]]| -> Vec<ChangeVerdict> {
         rows(&experiment(rounds)).iter().map(|row| row.verdict()).collect()
     };
-    let [better, worse, costs, same, unsure] = [
+    let [better, worse, costs, same, slight, unsure] = [
         ChangeVerdict::Better,
         ChangeVerdict::Worse,
         ChangeVerdict::Costs,
         ChangeVerdict::Same,
+        ChangeVerdict::Slight,
         ChangeVerdict::Unsure,
     ];
     type Rounds = [[(u64, u64); 2]];
-    let cases: [(&Rounds, [ChangeVerdict; 4]); 5] = [
-        (&[[(10, 9), (20, 9)], [(10, 9), (21, 9)]], [worse, worse, same, same]),
-        (&[[(10, 9), (10, 19)], [(10, 9), (10, 20)]], [same, same, same, better]),
+    let cases: [(&Rounds, [ChangeVerdict; 4]); 7] = [
+        (&[[(10, 9), (20, 9)], [(10, 9), (20, 9)]], [worse, worse, same, same]),
+        (&[[(10, 9), (10, 19)], [(10, 9), (10, 19)]], [same, same, same, better]),
+        // Sure alone, at 3 %; of four figures one may be like that by chance.
+        (&[[(10, 9), (20, 9)], [(10, 9), (21, 9)]], [unsure, unsure, same, same]),
+        // 4 % of a time, half a percent of a rate.
+        (&[[(100, 999), (104, 995)], [(100, 999), (104, 995)]], [slight, slight, same, slight]),
         (&[[(20, 19), (10, 9)], [(20, 19), (18, 17)]], [unsure, unsure, same, unsure]),
         (&[[(20, 19), (10, 9)], [(20, 19), (10, 9)]], [better, better, same, costs]),
         // One round shows nothing of how much rounds differ.
@@ -101,10 +106,10 @@ fn verdicts() {
     let one = lines_of(&experiment(&[[(10, 125_000), (15, 250_000)]]));
     assert_eq!(one[0], "ping.median: 10.0 ms → 15.0 ms, +5.00 ms: not significant");
     assert_eq!(one[3], "upload.rate: 1.00 Mbit/s → 2.00 Mbit/s, +1.00 Mbit/s: not significant");
-    let [_, worse] = &lines_of(&experiment(&[[(10, 1), (20, 1)], [(10, 1), (21, 1)]]))[..2] else {
+    let [_, second] = &lines_of(&experiment(&[[(10, 1), (20, 1)], [(10, 1), (21, 1)]]))[..2] else {
         panic!("two rows")
     };
-    assert_eq!(worse, "ping.p95: 10.0 ms → 20.5 ms, +10.5 ms (+4.15 ms to +16.9 ms): worse");
+    assert_eq!(second, "ping.p95: 10.0 ms → 20.5 ms, +10.5 ms (+4.15 ms to +16.9 ms): not significant");
 }
 
 /// A round that lacks a run or an answer does not count for what it lacks.

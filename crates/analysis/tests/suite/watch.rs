@@ -22,11 +22,37 @@ fn a_line_of_json_has_the_same_figures() {
     let [before, now] =
         [(10, 100, 1000), (12, 200, 1100)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
     let line = line(&device_intervals(&before, &now)[0]);
-    let expected = json!({"class": "1:20", "qdisc": "fq_codel 20:", "bps": 400_000.0, "pps": 50.0, "share": 0.4,
+    let expected = json!({"class": "1:20", "name": null, "qdisc": "fq_codel 20:", "bps": 400_000.0, "pps": 50.0, "share": 0.4,
         "backlog_bytes": 5000, "backlog_packets": 5, "sojourn_p50_ns": 1_048_575, "sojourn_p99_ns": 67_108_863,
         "oldest_ns": 2_500_000_000_u64, "drops_per_s": 5.0, "marks_per_s": 10.0, "borrowed": 0.5, "rate_bps": 400_000.0, "ceil_bps": 1_000_000.0});
     assert_eq!(line["classes"][3], expected);
     assert_eq!([&line["device"], &line["over_ns"]], [&json!("eth0"), &json!(2_000_000_000)]);
+}
+
+/// What a policy calls a class is any text.
+#[test]
+fn classes_have_their_names() {
+    let hostile = "a \"b\" \\ \n c";
+    let named = |at| {
+        let mut snapshot = snapshot(at, 100, 1000);
+        snapshot["devices"][0]["names"] = json!({"1:20": hostile, "1:99": "not there"});
+        read(&snapshot)
+    };
+    let interval = &device_intervals(&named(10), &named(12))[0];
+    let names: Vec<_> = interval.rows.iter().map(|row| (row.id.as_str(), row.name.as_deref())).collect();
+    let expected =
+        [("htb 1:", None), ("1:1", None), ("1:10", None), ("1:20", Some(hostile)), ("clsact ffff:", None)];
+    assert_eq!(names, expected);
+    assert_eq!(line(interval)["classes"][3]["name"], hostile);
+    let text = exposition([&named(10)], &[], "net-1", "0.1.0");
+    let label = "classid=\"1:20\",class_name=\"a \\\"b\\\" \\\\ \\n c\"";
+    let all = |name: &str| text.lines().filter(|line| line.starts_with(name)).collect::<Vec<_>>();
+    for name in ["tidegate_class_bytes_total{", "tidegate_sojourn_seconds_bucket{", "tidegate_marks_total{"] {
+        let (named, others): (Vec<_>, Vec<_>) =
+            all(name).into_iter().partition(|line| line.contains("classid=\"1:20\""));
+        assert!(!named.is_empty() && named.iter().all(|line| line.contains(label)), "{named:?}");
+        assert!(others.iter().all(|line| !line.contains("class_name")), "{others:?}");
+    }
 }
 
 /// Every sample of a name is with the others, after its help and type; histograms go up to +Inf.

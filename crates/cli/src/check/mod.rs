@@ -43,7 +43,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     crate::output::may_write(outputs::paths(&options.output).chain(copy))?;
     let fixed = options.fix.as_deref().map(|copy| fix::write(&checked, copy)).transpose()?;
     let failed = checked.findings.iter().any(|finding| options.fail_on.reached_by(finding.level));
-    checked.findings.retain(|finding| options.show.reached_by(finding.level));
+    checked.findings.retain(|finding| options.min_level.reached_by(finding.level));
     let shown = |form: Form| match form {
         Form::Json => to_json(&checked),
         Form::Sarif => to_sarif(&checked),

@@ -36,8 +36,8 @@ pub struct Options {
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = Bar::Warning)]
     pub fail_on: Bar,
     /// The lowest level of finding that is shown
-    #[arg(long, value_enum, value_name = "LEVEL", default_value_t = Bar::Note)]
-    pub show: Bar,
+    #[arg(long, alias = "show", value_enum, value_name = "LEVEL", default_value_t = Bar::Note)]
+    pub min_level: Bar,
     /// Write a copy with the fixes that are known: to a file, or for several files to a directory
     #[arg(long, value_name = "COPY")]
     pub fix: Option<PathBuf>,

@@ -69,7 +69,7 @@ fn attempt(options: &Options) -> anyhow::Result<bool> {
         Form::Json => output::document(&all),
         Form::Tap => output::tap(&all),
         Form::JUnit => output::junit(&all),
-        _ => output::text(&all, options.show),
+        _ => output::text(&all, options.figures),
     };
     match (options.json, options.tap) {
         (true, _) => crate::output::text(&shown(Form::Json)),

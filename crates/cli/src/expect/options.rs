@@ -40,8 +40,8 @@ pub struct Options {
     #[arg(long, value_name = "N")]
     pub only: Option<usize>,
     /// Also print what was measured under each load
-    #[arg(long, conflicts_with_all = ["tap", "json"])]
-    pub show: bool,
+    #[arg(long, alias = "show", conflicts_with_all = ["tap", "json"])]
+    pub figures: bool,
     /// Write the results: .xml (JUnit, for CI), .tap, .json or .txt; may be repeated
     #[arg(
         short,

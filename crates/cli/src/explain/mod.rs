@@ -107,7 +107,7 @@ fn packet(options: &Options) -> anyhow::Result<Packet> {
     Packet::parse(&words).map_err(|wrong| {
         let is_file = options.packet.first().is_some_and(|word| Path::new(word).is_file());
         let remedy = if is_file {
-            "; more files of the policy are given with --with"
+            "; more files of the policy are given with --also"
         } else if !words.contains('>') {
             "; arguments for a script come after `--`"
         } else {
@@ -147,7 +147,7 @@ fn reply(one: &ExplainedPacket, story: &Story) -> ExplainedPacket {
 
 fn read(policy: &Path, options: &Options) -> anyhow::Result<PolicyModel> {
     let mut files = vec![policy.to_owned()];
-    files.extend(options.with.iter().cloned());
+    files.extend(options.also.iter().cloned());
     let how = ReadOptions {
         args: options.args.clone(),
         sandbox: options.sandbox.into(),

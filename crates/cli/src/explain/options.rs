@@ -34,8 +34,8 @@ pub struct Options {
     #[arg(last = true)]
     pub args: Vec<String>,
     /// More files of the policy
-    #[arg(long, value_name = "FILE")]
-    pub with: Vec<PathBuf>,
+    #[arg(long, alias = "with", value_name = "FILE")]
+    pub also: Vec<PathBuf>,
     /// Take packets from a capture (pcap or pcapng): the first of each flow
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,

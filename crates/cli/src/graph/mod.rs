@@ -25,7 +25,7 @@ use options::GraphFormat;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use tidegate_inspect::{ClassNames, PolicyInput, PolicyModel, Uses};
-use tidegate_loader::ReadOptions;
+use tidegate_loader::{LoadedPolicy, ReadOptions};
 use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_shims::Machine;
 
@@ -67,7 +67,12 @@ pub(crate) fn tree(machine: &mut Machine) -> String {
 fn attempt(options: &Options) -> anyhow::Result<()> {
     let format = options.format()?;
     let used = options.result.as_ref().map(|path| used::read(path, options)).transpose()?;
-    let mut model = read(options)?;
+    let mut taken = load(options)?;
+    if let (Some(used), Some(path)) = (&used, &options.result) {
+        used.must_be_of(&mut taken, path)?;
+    }
+    let uses = Uses::of(&taken.reading());
+    let mut model = Model::of(&mut taken.machine.gateway, taken.machine.now, &uses, &taken.names);
     if let Some(dev) = &options.dev {
         model.only(dev);
         if model.devices.is_empty() {
@@ -95,7 +100,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     }
 }
 
-fn read(options: &Options) -> anyhow::Result<Model> {
+fn load(options: &Options) -> anyhow::Result<LoadedPolicy> {
     let how = ReadOptions {
         args: options.args.clone(),
         sandbox: options.sandbox.into(),
@@ -103,7 +108,7 @@ fn read(options: &Options) -> anyhow::Result<Model> {
         output: tidegate_capture::Output::Collect,
         ..ReadOptions::default()
     };
-    let mut taken = tidegate_loader::read(&options.files, &how)?;
+    let taken = tidegate_loader::read(&options.files, &how)?;
     show_errors(&taken.outcomes);
     for warning in taken.warnings() {
         eprintln!("{warning}");
@@ -112,6 +117,5 @@ fn read(options: &Options) -> anyhow::Result<Model> {
     if let Some(nothing) = taken.nothing_found() {
         bail!("{nothing}");
     }
-    let uses = Uses::of(&taken.reading());
-    Ok(Model::of(&mut taken.machine.gateway, taken.machine.now, &uses, &taken.names))
+    Ok(taken)
 }

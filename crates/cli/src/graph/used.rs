@@ -4,8 +4,10 @@ use super::model::{Box, Device};
 use super::options::Options;
 use anyhow::{Context, bail};
 use std::path::Path;
+use tidegate_loader::LoadedPolicy;
 use tidegate_measure::trial::{ClassSeries, TrialDocument, TrialRun};
 use tidegate_report::{percent, rate};
+use tidegate_trial::InstalledTrees;
 
 /// A trial's run, for those who ask of a class.
 pub(super) struct Used {
@@ -53,6 +55,24 @@ pub(super) fn read(path: &Path, options: &Options) -> anyhow::Result<Used> {
 }
 
 impl Used {
+    /// Refuses the result of another policy, whose figures would be wrong on this one's classes.
+    ///
+    /// # Errors
+    /// It is of another one; in what they differ, and how to get this one's.
+    pub(super) fn must_be_of(&self, policy: &mut LoadedPolicy, path: &Path) -> anyhow::Result<()> {
+        let commands = policy.commands();
+        let gateway = &mut policy.machine.gateway;
+        let devices: Vec<_> = gateway.devices().collect();
+        let trees = InstalledTrees::of(gateway, &devices, policy.machine.now);
+        if let Some(difference) = tidegate_trial::difference(&self.trial, commands, &trees) {
+            bail!(
+                "{} is the result of another policy ({difference}); `tidegate try --json` makes that of this one",
+                path.display()
+            );
+        }
+        Ok(())
+    }
+
     /// The run with the policy.
     pub(super) fn run(&self) -> &TrialRun {
         &self.trial.runs[self.run]

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use tidegate_apply::status::{Health, LATE_NS, NOTHING, PolicyHealth, healths, where_to};
 use tidegate_apply::time::{long, since_1970, utc};
 use tidegate_apply::{strings, undone};
+use tidegate_daemon::names_from_json;
 
 /// The form of the document: it changes when a member changes its meaning or goes away.
 const FORM: u32 = 1;
@@ -76,6 +77,7 @@ fn text(one: &Value) -> String {
         "  backend: {by}{}\n",
         one["why"].as_str().map(|why| format!(" ({why})")).unwrap_or_default()
     );
+    out += &about_classes(&one["names"]);
     out += &about_job(name, one);
     if let Some(left) = one["confirm"]["left_s"].as_f64() {
         out += &format!("  undone in {left:.0} s unless confirmed: tidegate confirm {name}\n");
@@ -89,6 +91,25 @@ fn text(one: &Value) -> String {
         out += &format!("  last error: {error}\n");
     }
     out + &undone_text(&one["undone"])
+}
+
+/// The classes that have names, each once; with its device where devices differ in what they call it.
+fn about_classes(names: &Value) -> String {
+    let names = names_from_json(names);
+    let differs = |class| {
+        let mut of = names.iter().filter(|((_, other), _)| *other == class).map(|(_, name)| name);
+        let first = of.next();
+        of.any(|name| Some(name) != first)
+    };
+    let mut shown: Vec<String> = Vec::new();
+    for ((dev, class), name) in &names {
+        let dev = if differs(*class) { format!("{dev} ") } else { String::new() };
+        let one = format!("{dev}{class} ({})", tidegate_text::line(name));
+        if !shown.contains(&one) {
+            shown.push(one);
+        }
+    }
+    if shown.is_empty() { String::new() } else { format!("  classes: {}\n", shown.join(", ")) }
 }
 
 fn about_job(name: &str, one: &Value) -> String {
@@ -163,6 +184,15 @@ fn undone_text(undone: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn classes_are_named_once() {
+        assert_eq!(about_classes(&json!({})), "");
+        let same = json!({"eth0": {"1:10": "calls", "1:20": "web\u{1b}[31m"}, "lan": {"1:10": "calls"}});
+        assert_eq!(about_classes(&same), "  classes: 1:10 (calls), 1:20 (web\\x1b[31m)\n");
+        let differ = json!({"eth0": {"1:10": "calls"}, "lan": {"1:10": "web"}});
+        assert_eq!(about_classes(&differ), "  classes: eth0 1:10 (calls), lan 1:10 (web)\n");
+    }
 
     #[test]
     fn numbers_of_times_are_words() {

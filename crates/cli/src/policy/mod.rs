@@ -137,12 +137,20 @@ fn show(path: &Path, how: Print) -> ExitCode {
     for (short, compiled) in &policies {
         eprint!("{}", short_file::tell(path, &text, &compiled.notes).replace("remedy:", "note:"));
         print(&match how {
-            Print::Tc => compiled.script(&name),
+            Print::Tc => script(short, compiled, &name),
             Print::Toml => short.text(),
             Print::Json => format!("{:#}\n", document(short, compiled)),
         });
     }
     ExitCode::SUCCESS
+}
+
+/// The commands as a script, with comments that give its classes their names.
+fn script(short: &Short, compiled: &Compiled, name: &str) -> String {
+    let names = short.class_names().into_iter().map(|(dev, class, name)| ((dev, class), name)).collect();
+    let text = compiled.script(name);
+    let (head, commands) = text.split_at(text.match_indices('\n').nth(1).map_or(0, |(at, _)| at + 1));
+    format!("{head}{}{commands}", tidegate_loader::name_comments(&names))
 }
 
 /// The form of documents: it changes when a member changes its meaning or goes away.

@@ -14,7 +14,9 @@ const PNG_SCALE: f32 = 2.0;
 
 /// Refuses results that would replace what was read for the experiment, before it begins.
 pub(super) fn may_write(options: &Options) -> anyhow::Result<()> {
-    crate::output::may_write(outputs::paths(&options.output).chain(options.html.as_deref()))
+    crate::output::may_write(outputs::paths(&options.output).chain(options.html.as_deref()))?;
+    let directories = [&options.svg, &options.png, &options.flent, &options.mahimahi];
+    directories.into_iter().flatten().try_for_each(|path| crate::output::may_write_into(path))
 }
 
 /// Writes the files that the options name.

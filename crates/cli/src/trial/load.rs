@@ -19,6 +19,7 @@ pub(crate) fn take_in(options: &Options) -> anyhow::Result<TrialPolicy> {
         taken.troubles().for_each(|trouble| eprintln!("{trouble}"));
         bail!("{nothing}");
     }
+    taken.warnings().for_each(|warning| eprintln!("{warning}"));
     taken.outcomes.iter().try_for_each(|outcome| check_run(outcome, options))?;
     if let Some(dev) = &options.dev {
         taken.must_concern(dev)?;
@@ -54,20 +55,14 @@ pub(crate) fn of_taken(
     dev: Option<&str>,
     over: Option<&(String, String)>,
 ) -> anyhow::Result<TrialPolicy> {
+    let commands = loaded.commands();
     let LoadedPolicy { machine, outcomes, wan, lan, names, .. } = loaded;
     let notes = outcomes.iter().flat_map(|outcome| &outcome.notes).cloned().collect();
-    let commands = outcomes.iter().map(|outcome| outcome.calls.len()).sum();
     Ok(TrialPolicy::new(Configured { machine, commands, wan, lan, notes, names }, dev, over)?)
 }
 
-/// Says what went wrong in the script; an error unless it may go on.
+/// Refuses a script that went wrong, unless it may go on.
 fn check_run(outcome: &ScriptRun, options: &Options) -> anyhow::Result<()> {
-    for trouble in outcome.troubles.iter().filter(|trouble| !trouble.idle) {
-        eprintln!("{trouble}");
-    }
-    if let Some(arguments) = &outcome.missing_arguments {
-        eprintln!("tidegate try: {arguments}");
-    }
     let how = match &outcome.exit {
         Exit::Code(0) if outcome.troubles.iter().all(|trouble| trouble.idle) => return Ok(()),
         Exit::Code(0) => "a command in it failed",

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use tidegate_loader::ReadOptions;
 use tidegate_packet::{Nanos, Rate};
 use tidegate_syntax::quantity::{self, SizeOrTime};
-use tidegate_trial::{ModemBuffer, TrialLoad, TrialProbe};
+use tidegate_trial::{ModemBuffer, OLD_NAMES, TrialLoad, TrialProbe};
 
 /// Simulate one policy on a home link, and report what it changes
 ///
@@ -22,7 +22,8 @@ use tidegate_trial::{ModemBuffer, TrialLoad, TrialProbe};
 Rates: 128kbit, 20Mbit/s. Sizes: 24kB, 64KiB. Times: 30ms, 2s. A short policy that has `up` and `down` needs \
 no --up and --down.
 
-Exit codes: 0 done; 2 wrong usage or input: the script failed, or a command in it.
+Exit codes: 0 done; 2 wrong usage or input: the script failed, or a command in it whose failure \
+the script does not ignore.
 
 Examples:
   tidegate try examples/home-gateway.sh --up 1600kbit --down 20mbit
@@ -74,7 +75,7 @@ pub struct Options {
     /// How far the kernel's flow dissector looks into packets
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     pub(crate) dissect: Dissect,
-    /// What loads the link, one or several; default: empty,up,down,both
+    /// What loads the link, one or several; default: idle,up,down,both
     #[arg(long, value_name = "LOAD", value_parser = load_name(), value_delimiter = ',')]
     pub load: Vec<TrialLoad>,
     /// Transfers of the load, each way; default: 2 up, 3 down; 12 for tcp_nup and tcp_ndown
@@ -155,7 +156,11 @@ fn named<T: Copy + Send + Sync + 'static>(
     table: &[(T, &'static str, &'static str)],
     named: fn(&str) -> Option<T>,
 ) -> impl TypedValueParser<Value = T> {
-    let values = table.iter().map(|(_, id, about)| PossibleValue::new(*id).help(*about));
+    let value = |id: &'static str, about: &'static str| {
+        let old = OLD_NAMES.iter().filter(|(_, new)| *new == id).map(|(old, _)| *old);
+        PossibleValue::new(id).aliases(old).help(about)
+    };
+    let values = table.iter().map(|(_, id, about)| value(id, about));
     PossibleValuesParser::new(values).try_map(move |name| named(&name).ok_or("no such name"))
 }
 

@@ -153,6 +153,8 @@ struct Packet {
     left: u64,
     waited: u64,
     class: String,
+    /// What the policy calls the class.
+    name: Option<String>,
     qdisc: String,
     outcome: String,
     length: u32,
@@ -168,6 +170,7 @@ impl Packet {
             left: epoch.saturating_add(left),
             waited: left.saturating_sub(came),
             class: text("class"),
+            name: document["name"].as_str().map(str::to_owned),
             qdisc: text("qdisc"),
             outcome: text("outcome"),
             length: document["len"].as_u64().and_then(|length| u32::try_from(length).ok()).unwrap_or(0),
@@ -186,7 +189,7 @@ impl Packet {
     /// The packet in JSON, for programs.
     fn document(&self) -> Value {
         json!({
-            "tidegate_capture": FORM, "time_ns": self.left, "class": self.class, "qdisc": self.qdisc, "length": self.length,
+            "tidegate_capture": FORM, "time_ns": self.left, "class": self.class, "name": self.name, "qdisc": self.qdisc, "length": self.length,
             "queueing_delay_ns": self.waited, "outcome": self.outcome(),
         })
     }
@@ -200,9 +203,10 @@ impl Packet {
     }
 
     fn comment(&self) -> String {
-        let Packet { class, qdisc, length, .. } = self;
+        let Packet { class, qdisc, length, name, .. } = self;
+        let name = name.as_ref().map(|name| format!(" ({})", tidegate_text::line(name))).unwrap_or_default();
         let outcome = self.outcome();
-        format!("{class} {qdisc} {length} B waited {}, {outcome}", wait(self.waited))
+        format!("{class}{name} {qdisc} {length} B waited {}, {outcome}", wait(self.waited))
     }
 
     fn write(&self, writer: &mut Writer) {
@@ -240,6 +244,13 @@ mod tests {
         let packet = Packet::read(&document, 1_700_000_000_000_000_000).expect("a packet");
         assert_eq!(packet.words(), "22:13:20.003500 1:10 10: 1514 B waited 2.50 ms, sent with a new CE mark");
         assert_eq!(packet.front, [2, 0]);
+        let mut named = document;
+        named["name"] = json!("calls\u{1b}[31m");
+        let packet = Packet::read(&named, 0).expect("a packet");
+        assert_eq!(
+            packet.comment(),
+            "1:10 (calls\\x1b[31m) 10: 1514 B waited 2.50 ms, sent with a new CE mark"
+        );
         assert_eq!(Packet::read(&json!({}), 0), None);
     }
 }

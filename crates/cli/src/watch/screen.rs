@@ -5,7 +5,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 use tidegate_analysis::watch::{DelayHistory, DeviceInterval, QueueRow, RowOrder, ShownRow, shown_rows};
-use tidegate_report::watch::{FigureColumn, delay_bar, fitting, headline};
+use tidegate_report::watch::{FigureColumn, delay_bar, fitting, headline, row_name};
 
 /// What names have at most before columns go for them; longer ones get what is left.
 const NAME: usize = 24;
@@ -217,7 +217,7 @@ impl Layout {
         let spark = if has_delays && columns >= 60 { (columns / 7).clamp(SPARK.0, SPARK.1) } else { 0 };
         let left = columns.saturating_sub(if spark > 0 { spark + 1 } else { 0 });
         let longest =
-            rows().map(|row| 2 * row.depth + name_of(row).chars().count()).max().unwrap_or(0).max(8);
+            rows().map(|row| 2 * row.depth + row_name(row).chars().count()).max().unwrap_or(0).max(8);
         let shown = fitting(left.saturating_sub(longest.min(NAME)));
         let taken: usize = shown.iter().map(|column| column.width).sum();
         let name = longest.min(left.saturating_sub(taken));
@@ -258,15 +258,7 @@ impl Layout {
 
 /// The name of a row with its place in the tree: `├ 1:10 fq_codel 10:`.
 fn name(shown: &ShownRow<'_>) -> String {
-    shown.branch.clone() + &name_of(shown.row)
-}
-
-fn name_of(row: &QueueRow) -> String {
-    let mut name = row.id.clone();
-    if let Some(qdisc) = &row.leaf {
-        name += &format!(" {qdisc}");
-    }
-    name
+    shown.branch.clone() + &row_name(shown.row)
 }
 
 /// Delays that people notice in calls are yellow and red.

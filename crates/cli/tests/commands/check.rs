@@ -359,7 +359,7 @@ fn comments_silence_a_finding_on_their_line_or_the_next() {
         "# tidegate: allow rates, because it is so\nclass add dev eth0 parent 1:1 classid 1:20",
     );
     let path = place.file("bad.batch", silenced);
-    let (code, stdout, _) = tidegate(&["--show", "warning", path.to_str().expect("a name")]);
+    let (code, stdout, _) = tidegate(&["--min-level", "warning", path.to_str().expect("a name")]);
     assert_eq!(
         (code, stdout.contains("[R3 rates]"), stdout.contains("silenced by comments")),
         (0, false, true),
@@ -452,7 +452,7 @@ fn rules_without_end_come_to_an_end() {
     }
     text.push_str("COMMIT\n");
     let path = place.file("rules", text);
-    let (code, stdout, stderr) = tidegate(&["--show", "error", path.to_str().expect("a name")]);
+    let (code, stdout, stderr) = tidegate(&["--min-level", "error", path.to_str().expect("a name")]);
     assert!(code < 2 || stderr.contains("too many"), "{code} {stdout} {stderr}");
 }
 
@@ -499,7 +499,7 @@ fn good_policies_have_no_warning() {
             if !name.ends_with(".sh") && !name.ends_with("home.toml") {
                 continue;
             }
-            let (code, stdout, stderr) = tidegate(&["--show", "warning", &name]);
+            let (code, stdout, stderr) = tidegate(&["--min-level", "warning", &name]);
             assert_eq!(code, 0, "{name}\n{stdout}{stderr}");
             checked += 1;
         }

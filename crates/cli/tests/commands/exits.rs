@@ -41,7 +41,7 @@ fn must_end(place: &Place, rows: &[(&str, i32)]) {
     }
 }
 
-const LINK: &str = "--up 2mbit --down 9mbit --duration 1s --load empty -o none";
+const LINK: &str = "--up 2mbit --down 9mbit --duration 1s --load idle -o none";
 
 fn filled(name: &str) -> Place {
     let place = Place::new(name);

@@ -110,7 +110,7 @@ fn tables_fold_from_60_columns() {
         "sim s.toml --repeats 2 -o r.json",
         "sim s.toml --list",
         "compare r.json r.json",
-        "test t.toml --show",
+        "test t.toml --figures",
         "check bad.batch home.toml",
         "check --rules",
         "graph home.toml",

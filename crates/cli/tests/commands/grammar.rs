@@ -225,7 +225,7 @@ fn stderr(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-const LINK: &str = "--up 2mbit --down 9mbit --duration 1s --load empty -o none";
+const LINK: &str = "--up 2mbit --down 9mbit --duration 1s --load idle -o none";
 
 #[test]
 fn a_script_gets_its_arguments_behind_two_hyphens_in_every_command() {
@@ -364,7 +364,7 @@ fn words_without_two_hyphens_are_no_arguments() {
         ("daemon gw.sh start", "gw.sh -- start"),
         ("test t.toml start", "arguments for the policies' scripts come after `--`"),
         ("explain gw.sh start eth0", "arguments for a script come after `--`"),
-        ("explain gw.sh gw.sh", "more files of the policy are given with --with"),
+        ("explain gw.sh gw.sh", "more files of the policy are given with --also"),
     ];
     for (line, remedy) in rows {
         let output = tidegate(&place, &format!("tidegate {line}"));
@@ -403,7 +403,7 @@ fn the_command_of_a_result_can_be_pasted() {
         let again = Command::new("bash").args(["-c", &shell]).current_dir(&place.0).output().expect("bash");
         assert_eq!(stderr(&again), stderr(&first), "{line}");
     };
-    let link = ["--up", "2mbit", "--down", "9mbit", "--duration", "1s", "--load", "empty"];
+    let link = ["--up", "2mbit", "--down", "9mbit", "--duration", "1s", "--load", "idle"];
     let arguments = ["--rtt", "1500ns", "--buffer", "1ms", "--timeout", "9.5s", "--", "1mbit"];
     same(&[&["try", odd][..], &link, &arguments].concat());
     same(&[&["try", "--rtt", "30000001ns"][..], &link, &["./-gw.sh"]].concat());
@@ -421,7 +421,7 @@ fn a_short_policy_supplies_the_rates_of_its_link() {
     let place = Place::new("grammar-rates");
     place.file("home.toml", "device = \"eth0\"\nup = \"4mbit\"\ndown = \"20mbit\"\npreset = \"home\"\n");
     place.file("half.toml", "device = \"eth0\"\nup = \"4mbit\"\npreset = \"home\"\n");
-    let rest = "--duration 1s --load empty -o none --json";
+    let rest = "--duration 1s --load idle -o none --json";
     let output = tidegate(&place, &format!("tidegate try home.toml {rest}"));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");

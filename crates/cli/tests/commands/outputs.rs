@@ -71,7 +71,7 @@ fn no_result_replaces_what_the_command_has_read() {
         ["x.sh", "./x.sh", "lib/../x.sh", "lib/link", "hard.sh", "rates.conf", "lib/names.sh", "hosts.list"];
     let mut cases: Vec<(Vec<&str>, &str)> =
         graph.map(|to| (vec!["graph", "x.sh", "--format", "dot", "-o", to], to)).to_vec();
-    let short = ["--up", "1mbit", "--down", "1mbit", "--duration", "1s", "--load", "empty"];
+    let short = ["--up", "1mbit", "--down", "1mbit", "--duration", "1s", "--load", "idle"];
     cases.push((vec!["graph", "x.sh", "--format", "dot", "-o", "argument", "--", "argument"], "argument"));
     cases.push(([&["try", "x.sh", "-o", "hard.html"], &short[..]].concat(), "hard.html"));
     cases.push((vec!["test", "t.toml", "--junit", "t.toml"], "t.toml"));
@@ -205,4 +205,21 @@ fn the_page_of_a_trial_has_at_most_400_kilobytes() {
     assert_eq!(code, Some(0), "{output}");
     let size = fs::metadata(place.0.join("page.html")).expect("it was written").len();
     assert!((100_000..=400_000).contains(&size), "{size} bytes");
+}
+
+#[test]
+fn directories_of_results_are_checked_before_the_work() {
+    if skip() {
+        return;
+    }
+    let place = inputs("outputs-directories");
+    place.file("file", "");
+    for option in ["--svg", "--png", "--flent", "--mahimahi"] {
+        for directory in ["file", "file/below"] {
+            let (code, errors) = run(&place.0, &["sim", "s.toml", option, directory]);
+            let expected = "file is a file, and several files are to be written; name a directory";
+            // Nothing was simulated: no result is printed, and no seed to repeat it.
+            assert!(code == Some(2) && errors.contains(expected), "{option} {directory}: {code:?} {errors}");
+        }
+    }
 }

@@ -133,7 +133,7 @@ fn errors_are_reported_at_their_place() {
         let wanted = format!("f.toml:{}:{}", line + shift, parts.next().unwrap_or_default());
         assert_eq!(code, Some(2), "{text}");
         assert!(output.contains(&wanted), "{text}\nwanted {wanted}\n{output}");
-        assert!(output.contains("remedy: ") && output.contains(remedy), "{text}\n{output}");
+        assert!(output.contains("help: ") && output.contains(remedy), "{text}\n{output}");
         assert!(output.contains("^"), "{text}\n{output}");
     }
     let (code, _, output) = tidegate(&place.0, &["policy", "show", "absent.toml"]);
@@ -146,11 +146,11 @@ fn all_errors_are_reported_at_once() {
     let place = Place::new("mistakes-all");
     place.file("f.toml", "devise = \"eth0\"\nup = 38\n");
     let (_, _, output) = tidegate(&place.0, &["policy", "show", "f.toml"]);
-    let wanted = "f.toml:1:1: unknown key \"devise\"\n  1 | devise = \"eth0\"\n    | ^^^^^^\n  remedy: Did \
+    let wanted = "f.toml:1:1: unknown key \"devise\"\n  1 | devise = \"eth0\"\n    | ^^^^^^\n  help: Did \
     you mean \"device\"? `tidegate policy help device` says what it takes.\n\
-                  f.toml:1:1: no device is named\n  1 | devise = \"eth0\"\n    | ^^^^^^\n  remedy: Write \
+                  f.toml:1:1: no device is named\n  1 | devise = \"eth0\"\n    | ^^^^^^\n  help: Write \
                   device = \"eth0\" (`ip link` lists the devices).\n\
-                  f.toml:2:6: up needs a unit\n  2 | up = 38\n    |      ^^\n  remedy: Write up \
+                  f.toml:2:6: up needs a unit\n  2 | up = 38\n    |      ^^\n  help: Write up \
                   = \"38mbit\" if megabits a second are meant.\n";
     assert_eq!(output, wanted);
 }

@@ -313,3 +313,69 @@ tc filter add dev {dev} parent 1: protocol ip prio 1 handle 5 fw flowid 1:10
     );
     assert!(title("br0 1:10 ").is_some_and(|line| line.contains("connections of tcp")), "{tried}{errors}");
 }
+
+/// A class's rate is no rate; the script does not care.
+const IGNORED: &str = "#!/bin/sh
+tc qdisc add dev eth0 root handle 1: htb default 10
+tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit
+if ! tc class add dev eth0 parent 1: classid 1:20 htb rate 'bo
+gus' 2>/dev/null; then true; fi
+";
+
+#[test]
+fn failures_that_a_script_ignores_are_printed() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("understand-ignored");
+    let script = place.script("ignored.sh", IGNORED);
+    let packet = "udp 10.0.0.1 > 10.0.0.2:53 out eth0";
+    let rates = ["--up", "5mbit", "--down", "5mbit", "--duration", "1s", "--load", "up", "-o", "none"];
+    for words in [
+        &["graph", name(&script)][..],
+        &["explain", name(&script), packet],
+        &["policy", "from", name(&script)],
+        &[&["try", name(&script)][..], &rates].concat(),
+    ] {
+        let (code, _, errors) = tidegate(words);
+        assert!(code <= 1, "{words:?}: {errors}");
+        let line = errors.lines().find(|line| line.contains("its message or its failure is ignored"));
+        let line = line.unwrap_or_else(|| panic!("{words:?}: {errors}"));
+        // One line, whatever the script's words hold.
+        assert!(line.contains("ignored.sh:4: ") && line.contains("missing: Illegal \"rate\""), "{line}");
+    }
+}
+
+#[test]
+fn the_result_of_another_policy_is_refused() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("understand-result");
+    let of = |rate: &str, more: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+            tc class add dev eth0 parent 1: classid 1:10 htb rate {rate}\n\
+            tc qdisc add dev eth0 parent 1:10 handle 10: pfifo limit 20\n{more}"
+        )
+    };
+    let script = place.script("p.sh", of("5mbit", ""));
+    let words = ["--up", "5mbit", "--down", "5mbit", "--duration", "1s", "--load", "up", "--json"];
+    let (code, result, errors) = tidegate(&[&["try", name(&script)][..], &words].concat());
+    assert_eq!(code, 0, "{errors}");
+    let result = place.file("r.json", result);
+    let graph = |policy: &Path| tidegate(&["graph", name(policy), "--result", name(&result)]);
+    let (code, text, errors) = graph(&script);
+    assert!(code == 0 && text.contains("of what it may"), "{text}{errors}");
+    let another =
+        "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 53 0xffff flowid 1:10\n";
+    for (text, difference) in [
+        (of("4mbit", ""), "class 1:10 on eth0 has another rate in the policy"),
+        (of("5mbit", "").replace("limit 20", "limit 30"), "qdisc 10: on eth0 has other options"),
+        (of("5mbit", "").replace("1:10", "1:11"), "class 1:10 on eth0 is not in the policy"),
+        (of("5mbit", another), "it is of 3 commands, the policy has 4"),
+    ] {
+        let (code, text, errors) = graph(&place.script("other.sh", text));
+        assert!(code == 2 && text.is_empty() && errors.contains(difference), "{difference}: {errors}");
+    }
+}

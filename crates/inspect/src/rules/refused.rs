@@ -3,7 +3,7 @@
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::lost::{
-    Makers, exists_already, fails_unnoticed, is_in_use, is_reported, is_unnamed, never_deletes, of_kernel,
+    Makers, exists_already, is_ignored_failure, is_in_use, is_reported, is_unnamed, never_deletes, of_kernel,
 };
 use crate::reading::{PolicyModel, Step};
 use crate::words::{count, named};
@@ -16,7 +16,7 @@ use tidegate_syntax::tc::refusal_lines;
 pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let makers = Makers::of(&reading.steps);
-    let is_finding = |step: &Step| is_reported(step) || fails_unnoticed(step, &makers);
+    let is_finding = |step: &Step| is_reported(step) || is_ignored_failure(step, &makers);
     let steps = reading.steps.iter().enumerate().filter(|(_, step)| is_finding(step));
     let own = steps.filter(|(at, _)| !reading.lost.because.contains_key(at));
     let mut followers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -58,7 +58,7 @@ fn refused(
     let one_queue = wants_queues(reading, step, &reason);
     let matches = is_in_use(step);
     let deletes_nothing = never_deletes(step);
-    let is_unnoticed = !is_reported(step);
+    let is_ignored = !is_reported(step);
     let following: Vec<&Step> = following.iter().filter_map(|other| reading.steps.get(*other)).collect();
     let because = if not_built.or(one_queue.as_deref()).is_some() {
         "what the command does is missing from what was checked".to_owned()
@@ -91,12 +91,16 @@ fn refused(
         (_, None) => remedy,
     };
     let is_ours = not_built.is_some() || one_queue.is_some();
-    let what = if is_unnoticed && !is_ours { format!("this fails unnoticed: {what}") } else { what };
+    let what = if is_ignored && !is_ours {
+        format!("this fails, and its message or its failure is ignored: {what}")
+    } else {
+        what
+    };
     // What was not deleted does harm where something else was to take its place.
     let is_harmless = (matches || deletes_nothing) && following.is_empty();
     Some(Finding {
         rule: Rule::Refused,
-        level: match (is_unnoticed, is_harmless || is_ours) {
+        level: match (is_ignored, is_harmless || is_ours) {
             (true, _) => Level::Note,
             (false, true) => Level::Warning,
             (false, false) => Level::Error,
@@ -116,7 +120,7 @@ fn consequence(step: &Step) -> String {
     } else if never_deletes(step) {
         "it deletes nothing, whatever is there: what an earlier run left stays, and may be in the way"
     } else if !is_reported(step) {
-        "its message is thrown away, or its failure ignored; what it should have done is missing from the policy"
+        "what it should have done is missing from the policy"
     } else {
         "what the command should have done is missing from the policy, and findings that depend on it are left \
         out"

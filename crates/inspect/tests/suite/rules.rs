@@ -79,6 +79,7 @@ fn classes_of_a_short_policy_have_their_names() {
             (((*dev).to_owned(), Handle::new(1, *minor)), (*name).to_owned())
         };
         reading.names = names.iter().map(class).collect();
+        reading.compiled = !names.is_empty();
         let found = check(&mut reading);
         let dead = found.iter().find(|finding| finding.rule.id() == "R1").expect("is found");
         let Some(Witness::Packet { went, .. }) = &dead.witness else { panic!("a packet shows it") };

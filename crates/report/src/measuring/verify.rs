@@ -1,7 +1,7 @@
 //! What a policy changed, in turns: the terminal's view of `tidegate_analysis::verify`'s rows.
 
 use crate::table::{Align, Table};
-use tidegate_analysis::verify::{Predicted, VerifyRow, rows};
+use tidegate_analysis::verify::{ChangeVerdict, Predicted, VerifyRow, rows};
 use tidegate_measure::experiment::Experiment;
 use tidegate_measure::paired::Paired;
 
@@ -24,6 +24,19 @@ fn beside(rows: &[VerifyRow], predicted: &[Predicted]) -> String {
         table.row([one.load.clone(), one.figure.clone()].into_iter().chain(shown));
     }
     if table.is_empty() { String::new() } else { format!("\n{table}") }
+}
+
+/// How many differences are sure alone and not together, with the remedy; empty of none.
+fn open(rows: &[VerifyRow]) -> String {
+    let is_open = |row: &&VerifyRow| row.paired.is_sure() && row.verdict() == ChangeVerdict::Unsure;
+    match rows.iter().filter(is_open).count() {
+        0 => String::new(),
+        count => format!(
+            "\n{count} of {} intervals exclude zero, but chance alone may do that to some of so many.\n\
+            More rounds decide: --repeats.\n",
+            rows.len()
+        ),
+    }
 }
 
 /// The terminal's view: figure by figure, then what was predicted.
@@ -54,13 +67,13 @@ pub fn text(experiment: &Experiment, predicted: &[Predicted]) -> String {
         ]);
         last = Some(&row.load);
     }
-    format!("{table}{}", beside(&rows, predicted))
+    format!("{table}{}{}", open(&rows), beside(&rows, predicted))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_analysis::verify::{ChangeVerdict, json};
+    use tidegate_analysis::verify::json;
     use tidegate_measure::experiment::{LoadRecord, PolicyRecord, ProbeRecord, RunRecord, TransferRecord};
 
     fn run(policy: &str, load: &str, repeat: u32, rtt_ms: u64, bytes: u64) -> RunRecord {
@@ -112,5 +125,18 @@ mod tests {
         assert!(text.contains("222 ms") && text.contains("33.0 ms"), "{text}");
         assert!(text.contains("ping.p95") && text.contains("201 ms") && text.contains("−170 ms"), "{text}");
         assert_eq!(json(&experiment)[0]["rounds"], 3);
+        assert!(!text.contains("exclude zero"), "{text}");
+        // Sure alone, and not together with the idle line's.
+        let runs = vec![
+            run("without", "up", 0, 200, 125_000),
+            run("with", "up", 0, 140, 125_000),
+            run("with", "up", 1, 120, 125_000),
+            run("without", "up", 1, 200, 125_000),
+            run("without", "up", 2, 200, 125_000),
+            run("with", "up", 2, 160, 125_000),
+        ];
+        let experiment = Experiment { runs, ..experiment };
+        let text = super::text(&experiment, &[]);
+        assert!(text.contains("2 of 5 intervals exclude zero") && text.contains("--repeats"), "{text}");
     }
 }

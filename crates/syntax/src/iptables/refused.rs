@@ -29,5 +29,5 @@ pub fn complain(tool: &str, what: impl std::fmt::Display) -> Refusal {
 pub(crate) fn later(what: impl std::fmt::Display, place: usize) -> Refusal {
     Refusal::new(2, format!("tidegate: {what} is not supported in this version"))
         .at(place)
-        .remedy("iptables would have accepted this word; the command was not carried out.")
+        .remedy("tidegate does not model this yet; the command was not carried out.")
 }

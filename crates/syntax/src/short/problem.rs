@@ -39,7 +39,7 @@ impl Problem {
         let mark = "^".repeat((to + 1).saturating_sub(from).max(1));
         let (what, remedy) = (&self.what, &self.remedy);
         format!(
-            "{file}:{line}:{column}: {what}\n  {line} | {shown}\n  {gap} | {before}{mark}\n  remedy: \
+            "{file}:{line}:{column}: {what}\n  {line} | {shown}\n  {gap} | {before}{mark}\n  help: \
             {remedy}\n"
         )
     }
@@ -62,7 +62,7 @@ mod tests {
         let problem =
             |from, to| Problem { span: Span { line: 1, from, to }, what: "w".into(), remedy: "r".into() };
         let text = problem(5, 6).tell("f", "abc déf\n");
-        assert_eq!(text, "f:1:5: w\n  1 | abc déf\n    |     ^^\n  remedy: r\n");
+        assert_eq!(text, "f:1:5: w\n  1 | abc déf\n    |     ^^\n  help: r\n");
         let long = format!("{}WORD{}", "x".repeat(500), "y".repeat(500));
         let text = problem(501, 504).tell("f", &long);
         let lines: Vec<&str> = text.lines().collect();

@@ -62,5 +62,5 @@ fn not_built(refused: &UnsupportedKind, place: usize) -> Refusal {
 pub(super) fn later(object: &str, name: &str, place: usize) -> Refusal {
     Refusal::new(1, format!("tidegate: {object} \"{name}\" is not supported in this version"))
         .at(place)
-        .remedy("tc would have accepted this word; the command was not carried out.")
+        .remedy("tidegate does not model this yet; the command was not carried out.")
 }

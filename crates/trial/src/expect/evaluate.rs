@@ -59,7 +59,7 @@ pub fn evaluate<'s, E>(
     if let Some(trial) = &mut trial {
         let only = only.map_or_else(String::new, |only| format!(" --only {only}"));
         let file = quoted(&suite.path.display().to_string());
-        trial.again = format!("tidegate test {file}{only} --show{}", arguments(suite));
+        trial.again = format!("tidegate test {file}{only} --figures{}", arguments(suite));
     }
     let packets = chosen.iter().any(|(_, case)| matches!(case.expected, Expected::Packet(..)));
     let reading = if packets { Some(reading()?) } else { None };
@@ -257,7 +257,7 @@ fn ended(story: &Story) -> String {
 /// The command that shows a figure.
 fn again(suite: &Suite, number: usize) -> String {
     let file = quoted(&suite.path.display().to_string());
-    format!("tidegate test {file} --only {number} --show{}", arguments(suite))
+    format!("tidegate test {file} --only {number} --figures{}", arguments(suite))
 }
 
 /// The arguments of the policy's script, as at the end of a command line.

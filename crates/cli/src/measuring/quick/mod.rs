@@ -37,9 +37,9 @@ fn code(quick: &Quick) -> CliExit {
 }
 
 fn attempt(options: &Options) -> anyhow::Result<Quick> {
-    crate::output::may_write(outputs::paths(&options.output).chain(options.policy.as_deref()))?;
+    crate::output::may_write(outputs::paths(&options.output).chain(options.save_policy.as_deref()))?;
     let (shown, pace) = (OnceLock::new(), Pace::default());
-    let saved = options.policy.as_ref().and_then(|path| path.to_str());
+    let saved = options.save_policy.as_ref().and_then(|path| path.to_str());
     let far_options = options.far.words();
     let measured = QuickOptions {
         reflectors: &options.hosts,
@@ -74,7 +74,7 @@ fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
     for ReportFile { path, form } in &options.output {
         crate::output::file(path, if *form == Form::Html { report::page(quick) } else { json() })?;
     }
-    let Some(path) = &options.policy else { return Ok(()) };
+    let Some(path) = &options.save_policy else { return Ok(()) };
     match &quick.remedy {
         Some(remedy) if remedy.missing.is_none() => crate::output::file(path, &remedy.policy)?,
         _ => {

@@ -26,7 +26,7 @@ Exit codes: 0 the line is fine (A+, A, B); 1 it is not; 2 wrong usage or input; 
 the idle line only; 4 not permitted.
 
 Examples:
-  tidegate quick my-server --token token -o line.html --policy fix.toml
+  tidegate quick my-server --token token -o line.html --save-policy fix.toml
   tidegate quick 192.0.2.1                       the idle line only, and what measures more
   tidegate quick http://mirror.example/1GB.bin   loads the download over HTTP
   tidegate quick 192.0.2.1 --echo-load           loads a host that replies to pings and is yours")]
@@ -54,8 +54,8 @@ pub struct Options {
     #[arg(short, long, value_name = "FILE", value_parser = output_file(&[Form::Html, Form::Json]))]
     pub output: Vec<ReportFile>,
     /// Write the policy that would fix the line, if both rates were measured
-    #[arg(long, value_name = "FILE")]
-    pub policy: Option<PathBuf>,
+    #[arg(long, alias = "policy", value_name = "FILE")]
+    pub save_policy: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
