@@ -160,7 +160,8 @@ fn people(without: &TrialRun, with: &TrialRun) -> Option<String> {
         let (a, b) = (text_of(before, without), text_of(after, with));
         // What takes longer is for the sentence about what is worse.
         let median = |probe: &TrialProbe, run: &TrialRun| probe.figures(run.window).rtt.percentile(50.0);
-        let is_better = median(after, with).is_some_and(|b| median(before, without).is_none_or(|a| b < a));
+        let is_better = median(after, with)
+            .is_some_and(|b| median(before, without).is_none_or(|a| b as f64 <= a as f64 * NOTICED_LESS));
         (a != b && is_better).then(|| format!("{} {b} instead of {a}", before.title))
     });
     let lines: Vec<String> = found.collect();
@@ -532,7 +533,7 @@ fn together(trial: &TrialDocument) -> Option<String> {
     })
 }
 
-/// Transfers lose by something if they carry less than this share of what they did.
+/// What is less than this share of what it was is worth a word.
 const NOTICED_LESS: f64 = 0.95;
 
 /// The classes nothing was found for: each with its reason, or, of many, their names.
