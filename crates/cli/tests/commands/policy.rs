@@ -730,7 +730,7 @@ fn a_cake_takes_the_place_of_the_classes() {
     let base =
         "device = \"eth0\"\nlan = \"br-lan\"\nlink = \"adsl pppoe-llc\"\nup = \"1mbit\"\ndown = \"16mbit\"\n";
     let show = |more: &str, words: &[&str]| {
-        let file = place.file("cake.toml", &format!("{base}{more}"));
+        let file = place.file("cake.toml", format!("{base}{more}"));
         let output =
             Command::new(TIDEGATE).args(["policy", "show"]).arg(file).args(words).output().expect("runs");
         let [stdout, stderr] =
