@@ -723,7 +723,8 @@ fn what_a_short_policy_cannot_say_is_named() {
     }
 }
 
-/// A cake instead of classes: six commands, for the preset too; downloads on an ifb, where cake sees behind NAT.
+/// A cake instead of classes: six commands, for the preset too; downloads on an ifb, where cake sees behind
+/// NAT.
 #[test]
 fn a_cake_takes_the_place_of_the_classes() {
     let place = common::Place::new("cake");
