@@ -1,5 +1,5 @@
-//! `tidegate policy wizard`: five questions, their effect in simulation, a short policy, and, after a yes, its
-//! apply with auto-revert.
+//! `tidegate policy wizard`: five questions, their effect in simulation, a short policy, and, after a yes,
+//! its apply with auto-revert.
 
 use crate::exit::CliExit;
 use anyhow::{Context, bail};
@@ -82,7 +82,7 @@ impl Person {
     /// Ctrl-C, SIGTERM, or the end of input.
     fn answer(&mut self, question: &str) -> anyhow::Result<String> {
         crate::output::next(&format!("{question} "))?;
-        io::stdout().flush()?;
+        crate::output::stdout().flush()?;
         let stdin = io::stdin();
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
@@ -195,6 +195,9 @@ fn run(file: &Path) -> anyhow::Result<ExitCode> {
             file.display()
         );
     }
+    anyhow::ensure!(!crate::output::is_stdout(file), "the policy is applied from a file: name one");
+    // A place that takes no file is found before the questions.
+    crate::output::may_write([file])?;
     let mut person = Person { stop: interrupt::event_fd().context("Ctrl-C")?, rest: Vec::new() };
     let answers = questions(&mut person)?;
     let text = answers.text();
@@ -322,9 +325,10 @@ impl Drop for Scratch {
 fn effect(file: &Path, text: &str) -> anyhow::Result<Option<i32>> {
     let scratch = Scratch(std::env::temp_dir().join(format!("tidegate-wizard-{}", std::process::id())));
     // It must not be there: someone else's directory is no place for a policy.
-    std::fs::create_dir(&scratch.0).with_context(|| scratch.0.display().to_string())?;
+    anyhow::ensure!(!scratch.0.exists(), "{} is there already", scratch.0.display());
+    crate::output::directory(&scratch.0)?;
     let name = file.file_name().context("the file has no name")?;
-    std::fs::write(scratch.0.join(name), text)?;
+    crate::output::file(&scratch.0.join(name), text)?;
     let mut command = tidegate()?;
     command
         .args(["try", "--load", "both", "-o", "none"])
@@ -336,8 +340,8 @@ fn effect(file: &Path, text: &str) -> anyhow::Result<Option<i32>> {
 
 /// Writes the file, which must not be there.
 fn write(file: &Path, text: &str) -> anyhow::Result<()> {
-    let made = File::create_new(file).and_then(|mut made| made.write_all(text.as_bytes()));
-    made.with_context(|| file.display().to_string())
+    anyhow::ensure!(!file.exists(), "{}: a file of that name came meanwhile", file.display());
+    crate::output::file(file, text)
 }
 
 /// Applies the file with auto-revert, and asks for the confirmation.

@@ -723,14 +723,15 @@ fn what_a_short_policy_cannot_say_is_named() {
     }
 }
 
-/// A cake instead of classes: six commands, for the preset too; downloads on an ifb, where cake sees behind NAT.
+/// A cake instead of classes: six commands, for the preset too; downloads on an ifb, where cake sees behind
+/// NAT.
 #[test]
 fn a_cake_takes_the_place_of_the_classes() {
     let place = common::Place::new("cake");
     let base =
         "device = \"eth0\"\nlan = \"br-lan\"\nlink = \"adsl pppoe-llc\"\nup = \"1mbit\"\ndown = \"16mbit\"\n";
     let show = |more: &str, words: &[&str]| {
-        let file = place.file("cake.toml", &format!("{base}{more}"));
+        let file = place.file("cake.toml", format!("{base}{more}"));
         let output =
             Command::new(TIDEGATE).args(["policy", "show"]).arg(file).args(words).output().expect("runs");
         let [stdout, stderr] =

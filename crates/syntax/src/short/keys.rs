@@ -171,8 +171,8 @@ pub const KEYS: [Key; 24] = [
         "classes",
         "kind = \"cake\"",
         "The queues: a tree of classes (HTB and fq_codel), or one cake in each direction, in which DSCPs choose \
-        one of four tins (diffserv4) and hosts share equally, behind NAT too. A cake has no classes of the file's \
-        or the preset's, and shapes downloads on an ifb.",
+        one of four tins (diffserv4) and fair separates hosts behind NAT too. A cake has no classes of the \
+        file's or the preset's, and shapes downloads on an ifb.",
     ),
     top(
         "fair",
