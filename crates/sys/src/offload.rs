@@ -27,11 +27,17 @@ impl Offload {
         Offload(bytes.get(..HEADER_LEN).and_then(|head| head.try_into().ok()).unwrap_or_default())
     }
 
+    /// Is it a super-packet, which becomes several packets?
+    #[must_use]
+    pub fn is_super_packet(&self) -> bool {
+        self.0[KIND] & !ECN != 0 && self.number(SEGMENT) != 0
+    }
+
     /// How many packets a packet of `len` bytes becomes; `front` are its first bytes, its headers at least.
     #[must_use]
     pub fn segments(&self, front: &[u8], len: u32) -> u32 {
         let size = u32::from(self.number(SEGMENT));
-        if self.0[KIND] & !ECN == 0 || size == 0 {
+        if !self.is_super_packet() {
             return 1;
         }
         len.saturating_sub(self.headers(front)).div_ceil(size).max(1)

@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::ioctl::{IntegerSetter, Opcode, Setter, Updater, ioctl, opcode};
 
-use crate::ifreq;
+use crate::{ethtool, ifreq};
 
 const CONTROL: &str = "/dev/net/tun";
 /// `TUNSETIFF`: make or take a device. Its direction bits differ between architectures.
@@ -19,10 +19,42 @@ const SET_OFFLOAD: Opcode = opcode::write::<c_uint>(b'T', 208);
 /// `TUNSETVNETHDRSZ`
 const SET_HEAD: Opcode = opcode::write::<c_int>(b'T', 216);
 const CHECKSUM: c_uint = libc::TUN_F_CSUM;
-/// Super-packets of TCP over IPv4 and IPv6, with ECN.
-const TCP: c_uint = libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
-/// Those of UDP (Linux 6.2).
+/// Super-packets of UDP (Linux 6.2).
 const UDP: c_uint = libc::TUN_F_USO4 | libc::TUN_F_USO6;
+/// Kinds of super-packets, each with the feature of the devices that send it.
+const KINDS: [(c_uint, &str); 4] = [
+    (libc::TUN_F_TSO4, "tx-tcp-segmentation"),
+    (libc::TUN_F_TSO6, "tx-tcp6-segmentation"),
+    (libc::TUN_F_TSO_ECN, "tx-tcp-ecn-segmentation"),
+    (UDP, "tx-udp-segmentation"),
+];
+
+/// Kinds of super-packets: of TCP over IPv4 and IPv6, with ECN, and of UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuperPackets(c_uint);
+
+impl SuperPackets {
+    /// None: all are split.
+    pub const NONE: SuperPackets = SuperPackets(0);
+    /// All kinds.
+    pub const ALL: SuperPackets =
+        SuperPackets(libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN | UDP);
+
+    /// The kinds that a device sends itself. Others the kernel splits before the device, but not for a socket
+    /// that bypasses the qdiscs: there it drops them.
+    #[must_use]
+    pub fn sent_by(device: &str) -> SuperPackets {
+        SuperPackets::by(&ethtool::features(device).unwrap_or_default())
+    }
+
+    fn by(features: &[String]) -> SuperPackets {
+        let has = |name: &str| features.iter().any(|feature| feature == name);
+        let sent = KINDS.iter().filter(|(_, name)| has(name)).fold(0, |all, (kind, _)| all | kind);
+        // ECN is a property of TCP's; the kernel takes it with one of them only.
+        let tcp = libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
+        SuperPackets(if sent & tcp == 0 { sent & UDP } else { sent })
+    }
+}
 
 /// What comes through a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +88,7 @@ impl Tap {
         // SAFETY: TUNSETVNETHDRSZ reads one `int`.
         unsafe { ioctl(&fd, Setter::<SET_HEAD, c_int>::new(size)) }?;
         let tap = Tap { fd, name: ifreq::name(&request) };
-        tap.split(false)?;
+        tap.keep(SuperPackets::ALL)?;
         Ok(tap)
     }
 
@@ -66,15 +98,13 @@ impl Tap {
         &self.name
     }
 
-    /// The kernel cuts super-packets before they come here (true), or does not.
+    /// Super-packets of these kinds come whole, of others split.
     ///
     /// # Errors
     /// What the kernel reports.
-    pub fn split(&self, split: bool) -> io::Result<()> {
-        if split {
-            return self.take_unfinished(CHECKSUM);
-        }
-        self.take_unfinished(CHECKSUM | TCP | UDP).or_else(|_| self.take_unfinished(CHECKSUM | TCP))
+    pub fn keep(&self, SuperPackets(kinds): SuperPackets) -> io::Result<()> {
+        // A kernel before 6.2 knows none of UDP.
+        self.take_unfinished(CHECKSUM | kinds).or_else(|_| self.take_unfinished(CHECKSUM | kinds & !UDP))
     }
 
     fn take_unfinished(&self, what: c_uint) -> io::Result<()> {

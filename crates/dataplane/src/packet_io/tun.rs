@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use tidegate_sys::namespace_thread;
 use tidegate_sys::netlink::{LinkUpdate, Links};
-use tidegate_sys::tap::{Carries, Tap};
+use tidegate_sys::tap::{Carries, SuperPackets, Tap};
 
 use super::buffer_pool::{BufferPool, Read};
 use super::{Came, Leaving, PacketIo, PacketIoStats, Passed};
@@ -185,7 +185,8 @@ impl PacketIo for TunIo {
     }
 
     fn split(&mut self, split: bool) -> io::Result<()> {
-        self.taps.iter().try_for_each(|tap| tap.split(split))
+        let kinds = if split { SuperPackets::NONE } else { SuperPackets::ALL };
+        self.taps.iter().try_for_each(|tap| tap.keep(kinds))
     }
 
     fn cannot(&self) -> &'static [&'static str] {

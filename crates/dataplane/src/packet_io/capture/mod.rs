@@ -18,7 +18,7 @@ use tidegate_sys::namespace_thread;
 use tidegate_sys::netlink::{LinkUpdate, Links};
 use tidegate_sys::netlink_socket::NetlinkSocket;
 use tidegate_sys::packet_socket::{OutgoingFrame, Sender};
-use tidegate_sys::tap::{Carries, Tap};
+use tidegate_sys::tap::{Carries, SuperPackets, Tap};
 
 use super::buffer_pool::{BufferPool, Read, Slot};
 use super::facts::Facts;
@@ -70,8 +70,28 @@ struct CapturePoint {
     number: u32,
     link_header: u32,
     out: Out,
+    /// The super-packets that the way out takes: others are split before they are read.
+    takes: SuperPackets,
+    refused: RefusedSuperPackets,
+    /// Whether all are to come split.
+    split: bool,
     /// Tickets on their way out.
     leaving: Vec<u32>,
+}
+
+/// How often the way out refused super-packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct RefusedSuperPackets {
+    sent: u64,
+    refused: u64,
+}
+
+impl RefusedSuperPackets {
+    /// Whether the device takes none, or too few, though its features say so: it may limit their size, or have
+    /// lost a feature since. Now and then a driver has no space; that is no reason.
+    fn are_usual(self) -> bool {
+        self.refused >= 8 && self.refused >= self.sent
+    }
 }
 
 /// The way out.
@@ -232,6 +252,9 @@ impl CapturePoint {
         let tap = own_tap(&mut links)?;
         let number = links.index(tap.name())?;
         gate.close_before(&tap)?;
+        // What arrives goes by a device of ours, before which the kernel splits what that does not take.
+        let takes = if egress { SuperPackets::sent_by(&point.dev) } else { SuperPackets::ALL };
+        tap.keep(takes)?;
         let hook = gate.attach(device, egress, &programs::take(number, egress)?)?;
         Ok(CapturePoint {
             hook: Some(hook),
@@ -239,6 +262,9 @@ impl CapturePoint {
             number,
             link_header,
             out: Out { sender, back },
+            takes,
+            refused: RefusedSuperPackets::default(),
+            split: false,
             leaving: Vec::new(),
         })
     }
@@ -249,11 +275,30 @@ impl CapturePoint {
             return Ok(0);
         }
         let mut passed = 0;
+        let mut refused = self.refused;
+        let mut tickets = self.leaving.iter();
         let arrives = self.out.back.is_some();
         let mut frames =
             self.leaving.iter().map(|ticket| frame(slots.slot(*ticket), self.link_header, arrives));
-        self.out.sender.send(&mut frames, &mut |went| passed += u64::from(went))?;
+        let mut note = |went: bool| {
+            passed += u64::from(went);
+            if tickets.next().is_some_and(|ticket| slots.slot(*ticket).offload.is_super_packet()) {
+                *(if went { &mut refused.sent } else { &mut refused.refused }) += 1;
+            }
+        };
+        self.out.sender.send(&mut frames, &mut note)?;
+        self.refused = refused;
+        if self.takes != SuperPackets::NONE && refused.are_usual() {
+            self.takes = SuperPackets::NONE;
+            self.split(self.split)?;
+        }
         Ok(passed)
+    }
+
+    /// Has all super-packets split, or those that the way out does not take.
+    fn split(&mut self, split: bool) -> io::Result<()> {
+        self.split = split;
+        self.tap.keep(if split { SuperPackets::NONE } else { self.takes })
     }
 }
 
@@ -367,7 +412,7 @@ impl PacketIo for CaptureIo {
     }
 
     fn split(&mut self, split: bool) -> io::Result<()> {
-        self.points.iter().try_for_each(|place| place.tap.split(split))
+        self.points.iter_mut().try_for_each(|place| place.split(split))
     }
 
     fn cannot(&self) -> &'static [&'static str] {
