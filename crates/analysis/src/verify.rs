@@ -66,6 +66,8 @@ pub enum ChangeVerdict {
     Slight,
     /// What there is may be chance.
     Unsure,
+    /// One round, which shows nothing of chance.
+    Untested,
 }
 
 impl ChangeVerdict {
@@ -78,6 +80,7 @@ impl ChangeVerdict {
             ChangeVerdict::Same => "the same",
             ChangeVerdict::Slight => "slight",
             ChangeVerdict::Unsure => "not significant",
+            ChangeVerdict::Untested => "one round",
         }
     }
 }
@@ -94,6 +97,9 @@ impl VerifyRow {
             _ => (0.005, 0.0),
         };
         let is_slight = difference.abs() < least || difference.abs() < first.abs() * share;
+        if interval.is_none() {
+            return ChangeVerdict::Untested;
+        }
         match self.p_value.is_some_and(|p| p <= SIGNIFICANT) {
             _ if difference == 0.0 && interval.is_some_and(|(low, high)| low == high) => ChangeVerdict::Same,
             false => ChangeVerdict::Unsure,

@@ -136,6 +136,117 @@ fn the_unit_gives_signs_of_life() {
     lives();
 }
 
+/// A device of a container's, outside: it appears, is used and vanishes.
+fn container(wire: &Wire, dev: &'static str) {
+    let is_shaped = || wire.ask(dev, &json!({"ask": "status"})).is_some_and(|it| it["openings"] == 1);
+    wire.plug(dev);
+    until("its device is shaped", is_shaped);
+    wire.transfer(300_000);
+    let listing = wire.ask(dev, &json!({"ask": "tc", "words": ["-s", "-j", "qdisc", "show"]}));
+    let listing = listing.unwrap_or_default()["stdout"].as_str().unwrap_or_default().to_owned();
+    let qdiscs: Value = serde_json::from_str(&listing).unwrap_or_else(|_| panic!("{listing}"));
+    for (handle, least) in [("1:", 300_000), ("2:", 3_000)] {
+        let qdisc = qdiscs.as_array().into_iter().flatten().find(|qdisc| qdisc["handle"] == handle);
+        let bytes = qdisc.and_then(|qdisc| qdisc["bytes"].as_u64());
+        assert!(bytes.is_some_and(|bytes| bytes > least), "{handle} {listing}");
+    }
+    wire.unplug(dev);
+    until("its daemon has ended", || wire.ask(dev, &json!({"ask": "status"})).is_none());
+}
+
+/// Containers' devices come and go; each is shaped in both directions. One with the name of a pattern is left
+/// alone: its daemon would follow devices itself.
+fn containers_come_and_go(wire: &Wire, follower: &mut Child) {
+    let other = wire.near.go(|| {
+        let mut links = tidegate_sys::netlink::Links::open()?;
+        links.create_like("veth*", "dummy", 1000)
+    });
+    other.expect("place").expect("a device");
+    for dev in ["veth1a2b3c", "veth2", "veth1a2b3c"] {
+        container(wire, dev);
+    }
+    until("no daemon is left", || tidegate_sys::process::descendants(follower.id()).is_empty());
+    tidegate_sys::process::request_termination(follower.id());
+    assert!(follower.wait().expect("a child").success());
+}
+
+/// What a container may do by the compose file, by names of `capabilities(7)` in small letters.
+fn compose_capabilities(text: &str) -> String {
+    let list = text.lines().find_map(|line| line.trim().strip_prefix("cap_add: [")).expect("capabilities");
+    let list = list.strip_suffix(']').expect("one line").to_lowercase();
+    list.split(", ").map(|name| format!(",+{name}")).collect()
+}
+
+/// The unit for containers, by its own line, with signs of life.
+#[test]
+fn the_unit_for_containers_follows_their_devices() {
+    let Some(wire) = Wire::lay("unit-containers") else { return };
+    wire.unplug(WIRE);
+    let policy = std::fs::read_to_string(packaging("containers/policy.batch")).expect("a policy");
+    wire.file("containers", &policy);
+    let unit = "tidegate-containers.service";
+    let mut words = unit_words(unit, "ExecStart", "", &wire.room.to_string_lossy());
+    let devices = std::fs::read_to_string(packaging(unit)).expect("a unit");
+    let devices = devices.lines().find_map(|line| line.strip_prefix("Environment=TIDEGATE_DEVICES="));
+    for word in &mut words {
+        *word = word.replace("${TIDEGATE_DEVICES}", devices.expect("a pattern"));
+    }
+    let mut service = Service::start(&wire, &words, "60000");
+    assert_eq!(service.hear(), "READY=1");
+    // A service manager reads all the time.
+    let heard = service.heard.try_clone().expect("the same socket");
+    let (tell, lives) = std::sync::mpsc::channel();
+    let reading = std::thread::spawn(move || {
+        let mut room = [0; 200];
+        while let Ok(bytes) = heard.recv(&mut room) {
+            match &room[..bytes] {
+                b"WATCHDOG=1" => tell.send(()).expect("the test counts them"),
+                b"the end" => return,
+                _ => {}
+            }
+        }
+    });
+    containers_come_and_go(&wire, &mut service.child);
+    let end = UnixDatagram::unbound().expect("a socket").send_to(b"the end", wire.room.join("notify"));
+    end.expect("it is sent");
+    reading.join().expect("no panic");
+    let lives = lives.iter().count();
+    assert!(lives > 1, "{lives} signs of life");
+}
+
+/// The compose file's command, with its capabilities and no other.
+#[test]
+fn the_compose_file_follows_containers_devices() {
+    let Some(wire) = Wire::lay("compose") else { return };
+    wire.unplug(WIRE);
+    let text = std::fs::read_to_string(packaging("containers/compose.yaml")).expect("a compose file");
+    let command = text.lines().find_map(|line| line.trim().strip_prefix("command: ")).expect("a command");
+    let words: Vec<String> = serde_json::from_str(command).expect("a list");
+    let policy = packaging("containers/policy.batch");
+    let words = words.iter().map(|word| word.replace("/etc/tidegate/containers", &policy.to_string_lossy()));
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set", &format!("-all{}", compose_capabilities(&text)), common::TIDEGATE]);
+    command.args(words).env("TIDEGATE_RUN", &wire.room).env("SSH_CONNECTION", "");
+    let works = Command::new("setpriv").args(["--bounding-set", "-all", "true"]).output();
+    if !works.is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: setpriv cannot take capabilities away here");
+        return;
+    }
+    let child = wire.near.go(move || command.spawn()).expect("place").expect("it starts");
+    let mut follower = Follower(child);
+    containers_come_and_go(&wire, &mut follower.0);
+}
+
+/// Ended if a test fails.
+struct Follower(Child);
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// systemd finds no mistake in the units.
 #[test]
 fn the_units_are_well_formed() {

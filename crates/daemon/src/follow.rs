@@ -45,7 +45,8 @@ impl FollowPattern {
     /// The names of those that are here now.
     fn here(&self) -> Result<Vec<String>> {
         let links = link_monitor::links().context("the kernel does not list its links")?;
-        let up = links.into_iter().filter(|link| link.up && !link.name.starts_with(OURS));
+        let is_followed = |link: &LinkInfo| link.up && !link.name.starts_with(OURS) && is_plain(&link.name);
+        let up = links.into_iter().filter(is_followed);
         Ok(match self {
             FollowPattern::Named(pattern) => {
                 up.filter(|link| fits(pattern, &link.name)).map(|link| link.name).collect()
@@ -66,6 +67,12 @@ fn ends(pid: u32) -> Result<Vec<u32>> {
         .with_context(|| format!("{path} cannot be entered"))??;
     let ends = |link: &LinkInfo| link.on.filter(|_| link.kind == "veth");
     Ok(inside.iter().filter_map(ends).collect())
+}
+
+/// Is a name neither a pattern nor an option, where a daemon is started for it? A device may be called `veth*`;
+/// its daemon would follow devices itself, and start daemons without end.
+fn is_plain(name: &str) -> bool {
+    !name.starts_with('-') && !name.contains(['*', '?'])
 }
 
 /// Does a name fit a pattern?
@@ -111,7 +118,7 @@ pub(crate) fn follow(options: &DaemonOptions, which: &FollowPattern, say: Messag
     let mut running: BTreeMap<String, Child> = BTreeMap::new();
     // A service manager that cannot be notified is no reason to stop.
     let _ = service::notify("READY=1");
-    let mut heartbeat = Heartbeat::new();
+    let (mut heartbeat, mut reported) = (Heartbeat::new(), None);
     loop {
         if let Some(heartbeat) = &mut heartbeat {
             heartbeat.beat();
@@ -126,7 +133,10 @@ pub(crate) fn follow(options: &DaemonOptions, which: &FollowPattern, say: Messag
                 running.insert(name.clone(), one(options, &name)?);
             }
         }
-        let _ = service::notify(&format!("STATUS=on {} devices", running.len()));
+        if reported != Some(running.len()) {
+            reported = Some(running.len());
+            let _ = service::notify(&format!("STATUS=on {} devices", running.len()));
+        }
         if matches!(which, FollowPattern::Of(pid) if !alive(*pid)) {
             break;
         }
@@ -222,6 +232,20 @@ fn one(options: &DaemonOptions, name: &str) -> Result<Child> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patterns_and_options_are_no_names() {
+        for (name, expected) in [
+            ("veth0", true),
+            ("br-lan", true),
+            ("veth*", false),
+            ("v?th", false),
+            ("-x", false),
+            ("*", false),
+        ] {
+            assert_eq!(is_plain(name), expected, "{name}");
+        }
+    }
 
     #[test]
     fn names_fit_patterns() {

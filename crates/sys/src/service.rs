@@ -17,6 +17,8 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 /// Where the service manager wants to hear from us (sd_notify(3)).
 const NOTIFY: &str = "NOTIFY_SOCKET";
+/// How long a message may wait for a service manager that reads none.
+const NOTIFY_WAIT: Duration = Duration::from_secs(1);
 /// How long the service manager waits for a sign of life, in microseconds, and of which process
 /// (sd_watchdog_enabled(3)).
 const WATCHDOG: [&str; 2] = ["WATCHDOG_USEC", "WATCHDOG_PID"];
@@ -81,7 +83,9 @@ pub fn notify(state: &str) -> io::Result<()> {
         Some(name) => SocketAddr::from_abstract_name(name)?,
         None => SocketAddr::from_pathname(OsStr::new(&place))?,
     };
-    UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address).map(drop)
+    let socket = UnixDatagram::unbound()?;
+    socket.set_write_timeout(Some(NOTIFY_WAIT))?;
+    socket.send_to_addr(state.as_bytes(), &address).map(drop)
 }
 
 /// How long the service manager waits for `WATCHDOG=1` from this process before it restarts it; `None`: it

@@ -160,7 +160,8 @@ fn people(without: &TrialRun, with: &TrialRun) -> Option<String> {
         let (a, b) = (text_of(before, without), text_of(after, with));
         // What takes longer is for the sentence about what is worse.
         let median = |probe: &TrialProbe, run: &TrialRun| probe.figures(run.window).rtt.percentile(50.0);
-        let is_better = median(after, with).is_some_and(|b| median(before, without).is_none_or(|a| b < a));
+        let is_better = median(after, with)
+            .is_some_and(|b| median(before, without).is_none_or(|a| b as f64 <= a as f64 * NOTICED_LESS));
         (a != b && is_better).then(|| format!("{} {b} instead of {a}", before.title))
     });
     let lines: Vec<String> = found.collect();
@@ -522,7 +523,7 @@ fn together(trial: &TrialDocument) -> Option<String> {
     let is_less = |is: f64, was: f64| is < was * NOTICED_LESS;
     (is_less(up, up_was) || is_less(down, down_was)).then(|| {
         format!(
-            "Under {}: {} instead of {} up, {} instead of {} down.",
+            "Under {} transfers carry {} instead of {} up, {} instead of {} down.",
             with.title,
             rate(up),
             rate(up_was),
@@ -532,7 +533,7 @@ fn together(trial: &TrialDocument) -> Option<String> {
     })
 }
 
-/// Transfers lose by something if they carry less than this share of what they did.
+/// What is less than this share of what it was is worth a word.
 const NOTICED_LESS: f64 = 0.95;
 
 /// The classes nothing was found for: each with its reason, or, of many, their names.
@@ -718,7 +719,7 @@ mod tests {
             sentences(&trial(vec![both(false, 10), both(true, up)], 10_000_000, "fq_codel")).join("\n")
         };
         let shown = said(8);
-        assert!(shown.contains(": 8.00 Mbit/s instead of 10.0 Mbit/s up, "), "{shown}");
+        assert!(shown.contains(" transfers carry 8.00 Mbit/s instead of 10.0 Mbit/s up, "), "{shown}");
         assert!(!said(10).contains("Mbit/s up, "), "{}", said(10));
     }
 

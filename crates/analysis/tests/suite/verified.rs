@@ -79,13 +79,14 @@ fn verdicts() {
     let verdicts_of = |rounds: &[[(u64, u64); 2]]| -> Vec<ChangeVerdict> {
         rows(&experiment(rounds)).iter().map(|row| row.verdict()).collect()
     };
-    let [better, worse, costs, same, slight, unsure] = [
+    let [better, worse, costs, same, slight, unsure, untested] = [
         ChangeVerdict::Better,
         ChangeVerdict::Worse,
         ChangeVerdict::Costs,
         ChangeVerdict::Same,
         ChangeVerdict::Slight,
         ChangeVerdict::Unsure,
+        ChangeVerdict::Untested,
     ];
     type Rounds = [[(u64, u64); 2]];
     let cases: [(&Rounds, [ChangeVerdict; 4]); 7] = [
@@ -98,14 +99,14 @@ fn verdicts() {
         (&[[(20, 19), (10, 9)], [(20, 19), (18, 17)]], [unsure, unsure, same, unsure]),
         (&[[(20, 19), (10, 9)], [(20, 19), (10, 9)]], [better, better, same, costs]),
         // One round shows nothing of how much rounds differ.
-        (&[[(20, 19), (10, 9)]], [unsure, unsure, unsure, unsure]),
+        (&[[(20, 19), (10, 9)]], [untested, untested, untested, untested]),
     ];
     for (rounds, expected) in cases {
         assert_eq!(verdicts_of(rounds), expected, "{rounds:?}");
     }
     let one = lines_of(&experiment(&[[(10, 125_000), (15, 250_000)]]));
-    assert_eq!(one[0], "ping.median: 10.0 ms → 15.0 ms, +5.00 ms: not significant");
-    assert_eq!(one[3], "upload.rate: 1.00 Mbit/s → 2.00 Mbit/s, +1.00 Mbit/s: not significant");
+    assert_eq!(one[0], "ping.median: 10.0 ms → 15.0 ms, +5.00 ms: one round");
+    assert_eq!(one[3], "upload.rate: 1.00 Mbit/s → 2.00 Mbit/s, +1.00 Mbit/s: one round");
     let [_, second] = &lines_of(&experiment(&[[(10, 1), (20, 1)], [(10, 1), (21, 1)]]))[..2] else {
         panic!("two rows")
     };

@@ -43,11 +43,13 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     crate::output::may_write(outputs::paths(&options.output).chain(copy))?;
     let fixed = options.fix.as_deref().map(|copy| fix::write(&checked, copy)).transpose()?;
     let failed = checked.findings.iter().any(|finding| options.fail_on.reached_by(finding.level));
+    let all = checked.findings.len();
     checked.findings.retain(|finding| options.min_level.reached_by(finding.level));
+    let hidden = all - checked.findings.len();
     let shown = |form: Form| match form {
         Form::Json => to_json(&checked),
         Form::Sarif => to_sarif(&checked),
-        _ => text::report(&checked, fixed.as_ref()),
+        _ => text::report(&checked, hidden, fixed.as_ref()),
     };
     match (options.json, options.sarif) {
         (true, _) => crate::output::text(&shown(Form::Json)),

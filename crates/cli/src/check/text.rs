@@ -6,13 +6,13 @@ use tidegate_inspect::checked::{Checked, CommandPath};
 use tidegate_inspect::{Finding, Frame, Level, PolicyModel, Rule, SourceLocation, Witness};
 
 /// All findings, and a summary.
-pub(super) fn report(checked: &Checked, fixed: Option<&Fixed>) -> String {
+pub(super) fn report(checked: &Checked, hidden: usize, fixed: Option<&Fixed>) -> String {
     let mut out = String::new();
     for finding in &checked.findings {
         out.push_str(&one(checked, finding));
         out.push('\n');
     }
-    out.push_str(&summary(checked, fixed));
+    out.push_str(&summary(checked, hidden, fixed));
     out
 }
 
@@ -97,7 +97,7 @@ fn reasons(finding: &Finding, indent: &str) -> String {
     out
 }
 
-fn summary(checked: &Checked, fixed: Option<&Fixed>) -> String {
+fn summary(checked: &Checked, hidden: usize, fixed: Option<&Fixed>) -> String {
     let count = |level: Level, one: &str, many: &str| {
         let number = checked.findings.iter().filter(|finding| finding.level == level).count();
         (number > 0).then(|| format!("{number} {}", if number == 1 { one } else { many }))
@@ -110,15 +110,20 @@ fn summary(checked: &Checked, fixed: Option<&Fixed>) -> String {
     .into_iter()
     .flatten()
     .collect();
-    let found = if counts.is_empty() { "nothing found".to_owned() } else { counts.join(", ") };
+    let found = match (counts.is_empty(), hidden) {
+        (true, 0) => "nothing found".to_owned(),
+        (true, _) => "nothing of this level found".to_owned(),
+        (false, _) => counts.join(", "),
+    };
     let commands = checked.reading.steps.len();
     let silenced = if checked.silenced > 0 {
         format!("; {} silenced by comments", checked.silenced)
     } else {
         String::new()
     };
+    let hidden = if hidden > 0 { format!("; {hidden} below --min-level not shown") } else { String::new() };
     let mut out =
-        format!("{found} in {commands} command{}{silenced}\n", if commands == 1 { "" } else { "s" });
+        format!("{found} in {commands} command{}{silenced}{hidden}\n", if commands == 1 { "" } else { "s" });
     if let Some(Fixed { findings, left, copies }) = fixed {
         let copies: Vec<String> = copies.iter().map(|path| path.display().to_string()).collect();
         let _ = writeln!(out, "{findings} fixed in {}", copies.join(", "));

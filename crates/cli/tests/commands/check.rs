@@ -358,6 +358,11 @@ fn comments_silence_a_finding_on_their_line_or_the_next() {
         "class add dev eth0 parent 1:1 classid 1:20",
         "# tidegate: allow rates, because it is so\nclass add dev eth0 parent 1:1 classid 1:20",
     );
+    let whole = place.file("whole.batch", text);
+    let (code, stdout, _) = tidegate(&["--min-level", "never", whole.to_str().expect("a name")]);
+    let is_told =
+        stdout.contains("nothing of this level found") && stdout.contains("below --min-level not shown");
+    assert!(code == 1 && is_told, "{code} {stdout}");
     let path = place.file("bad.batch", silenced);
     let (code, stdout, _) = tidegate(&["--min-level", "warning", path.to_str().expect("a name")]);
     assert_eq!(

@@ -90,8 +90,9 @@ fn check(policy: &str, home: &Path) -> String {
 }
 
 /// What begins each kind of sentence of the verdict, and its name here.
-const KINDS: [(&str, &str); 15] = [
+const KINDS: [(&str, &str); 16] = [
     ("Worse with the policy", "worse elsewhere"),
+    ("transfers carry", "less one way"),
     ("Packets dropped under", "drops"),
     ("the policy cuts", "helps"),
     ("the policy makes the", "makes worse"),

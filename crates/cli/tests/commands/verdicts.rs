@@ -67,6 +67,14 @@ fn follows(trial: &TrialDocument, what: &str) {
     } else {
         assert!(has("answered"), "{context}");
     }
+    // Transfers both ways have a sentence where one way loses a twentieth.
+    let loses = [true, false].into_iter().any(|up| {
+        let [was, is] = [without, with].map(|run| {
+            run.flows.iter().filter(|flow| flow.up == up).map(|flow| flow.rate(run.window)).sum::<f64>()
+        });
+        is < was * 0.95
+    });
+    assert_eq!(has("transfers carry"), loses, "{context}");
     // Twenty milliseconds, and more than two frames, are worth a word.
     for (title, bits, words) in [
         ("modem", trial.link.up_bits, "The modem still holds"),

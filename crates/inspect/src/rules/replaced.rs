@@ -1,4 +1,5 @@
-//! R26: classes that a later command removes, because it replaces the qdisc they belong to.
+//! R26: classes that a later command removes, because it replaces the qdisc they belong to. `add` does that,
+//! too.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reading::{CARRIED_OUT_AT, PolicyModel, Step};
@@ -11,7 +12,7 @@ use tidegate_policy::{Op, Verb};
 /// The command that last made a class: the number of its operation, by device and class.
 type Makers = BTreeMap<(String, Handle), usize>;
 
-/// Carries the policy out once more and compares the classes before and after each `qdisc replace`.
+/// Carries the policy out once more and compares the classes before and after what may replace a qdisc.
 pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     if !reading.ops.iter().any(|op| replaced(op).is_some()) {
@@ -40,10 +41,12 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     found
 }
 
-/// The device of a `qdisc replace`.
+/// The device of a command that may replace a qdisc: `qdisc replace`, and `qdisc add` of a root without a
+/// handle, which Linux accepts where there is one (6.1 was asked).
 fn replaced(op: &Op) -> Option<&str> {
     match op {
         Op::Qdisc(op) if op.verb == Verb::Replace => Some(&op.dev),
+        Op::Qdisc(op) if op.verb == Verb::Add && op.parent == Handle::ROOT => Some(&op.dev),
         _ => None,
     }
 }
@@ -78,12 +81,16 @@ fn removed(
         before.difference(after).filter(|class| !lost(class)).filter_map(maker).collect();
     let (first, maker) = gone.first()?;
     let (qdisc, number) = (first.qdisc(), count(gone.len(), "class", "classes"));
+    let verb = match &reading.ops[at] {
+        Op::Qdisc(op) if op.verb == Verb::Add => "add",
+        _ => "replace",
+    };
     let made = reading.line(maker).map_or(String::new(), |line| format!(" ({first} by {line})"));
     Some(Finding {
         rule: Rule::Replaced,
         level: Level::Warning,
         place: step.place.clone(),
-        what: format!("`qdisc replace` removes {number} of {qdisc} that earlier commands made{made}"),
+        what: format!("`qdisc {verb}` removes {number} of {qdisc} that earlier commands made{made}"),
         because: "the kernel removes a qdisc's classes and filters with the qdisc, and no later command \
         makes these classes again"
             .into(),

@@ -401,6 +401,9 @@ fn classes_removed_by_a_replace_are_reported() {
     let output = "4 warning R26: `qdisc replace` removes 2 classes of 1: that earlier commands made (1:10 by \
     line 2) | keep one of the two: remove this command, or those about 1: before it";
     assert_eq!(then("tc qdisc replace dev eth0 root fq_codel"), [output]);
+    // So does `add`, which Linux 6.1 accepts for a root without a handle.
+    let added = output.replace("qdisc replace", "qdisc add");
+    assert_eq!(then("tc qdisc add dev eth0 root tbf rate 9mbit burst 10k latency 30ms"), [added.as_str()]);
     // A qdisc of the same kind with another handle is another qdisc, even if it gets classes of its own.
     let other = "tc qdisc replace dev eth0 root handle 2: htb default 10\n\
                  tc class add dev eth0 parent 2: classid 2:10 htb rate 1mbit";

@@ -32,8 +32,8 @@ fn open(rows: &[VerifyRow]) -> String {
     match rows.iter().filter(is_open).count() {
         0 => String::new(),
         count => format!(
-            "\n{count} of {} intervals exclude zero, but chance alone may do that to some of so many.\n\
-            More rounds decide: --repeats.\n",
+            "\nThe intervals of {count} of the rows called not significant exclude zero, but of {} rows chance \
+            alone\nmay do that to some. More rounds decide: --repeats.\n",
             rows.len()
         ),
     }
@@ -137,6 +137,9 @@ mod tests {
         ];
         let experiment = Experiment { runs, ..experiment };
         let text = super::text(&experiment, &[]);
-        assert!(text.contains("2 of 5 intervals exclude zero") && text.contains("--repeats"), "{text}");
+        assert!(
+            text.contains("intervals of 2 of the rows called not significant") && text.contains("--repeats"),
+            "{text}"
+        );
     }
 }

@@ -17,7 +17,7 @@ use tidegate_sessions::verify::VerifyOptions;
 The policy is applied and reverted as by `tidegate apply` and `tidegate revert`. At the end the previous \
 configuration is restored, also after Ctrl-C, an error, or kill -9.
 
-Exit codes: 0 nothing got worse as far as these rounds can show; 1 something did; 2 wrong usage or input; 3 \
+Exit codes: 0 no delay or loss got worse as far as these rounds can show; 1 one did; 2 wrong usage or input; 3 \
 partial result; 4 not permitted.
 
 Examples:
