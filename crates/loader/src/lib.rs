@@ -406,11 +406,9 @@ pub fn to_short(reading: &PolicyModel) -> ShortPolicy {
 /// ```
 /// use tidegate_loader::{ReadOptions, name_comments, read_text};
 ///
-/// let batch = "qdisc add dev eth0 root handle 1: htb
-/// # 1:20 web
-/// class add dev eth0 parent 1: classid 1:20 htb rate 5mbit
-/// ";
-/// let named = read_text("a.batch", batch, &ReadOptions::default()).unwrap();
+/// let batch = "qdisc add dev eth0 root handle 1: htb\n\
+///              class add dev eth0 parent 1: classid 1:20 htb rate 5mbit\n";
+/// let named = read_text("a.batch", &format!("# 1:20 web\n{batch}"), &ReadOptions::default()).unwrap();
 /// assert_eq!(name_comments(&named.names), "# tidegate: class eth0 1:20 web\n");
 /// ```
 pub fn name_comments(names: &ClassNames) -> String {
