@@ -261,3 +261,37 @@ fn a_policy_is_compared_with_none_in_turns() {
     let left = documents.next().and_then(Result::ok);
     assert!(left.is_none_or(|left| !left.to_string().contains("tbf")), "{stdout}");
 }
+
+/// A TUN device, as `shell` has one, does not send super-packets itself: they are split before it. Sent whole,
+/// the kernel dropped each of them, and TCP was left with a hundredth of the rate.
+#[test]
+fn super_packets_pass_a_device_that_sends_none() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("super-packets");
+    let script = place.file("no-rate.sh", "tc qdisc add dev eth0 root pfifo limit 1000\n");
+    let commands = format!(
+        "{TIDEGATE} apply {} --backend user --confirm 0 >&2 && {TIDEGATE} measure server tcp_1up --duration 3s --json",
+        script.to_str().expect("text")
+    );
+    let far = format!("{TIDEGATE} serve --quiet --open");
+    let line =
+        ["shell", "--up", "20mbit", "--down", "100mbit", "--buffer", "250kB", "--server-command", &far];
+    let output = Command::new(TIDEGATE)
+        .args(line)
+        .args(["--", "sh", "-c", &commands])
+        .env_remove("TIDEGATE_TOKEN")
+        .env("TIDEGATE_RUN", place.0.join("run"))
+        .output()
+        .expect("tidegate runs");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let measured: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));
+    let runs = measured["runs"].as_array().expect("runs");
+    let loaded = runs.iter().find(|run| run["load"] == "tcp_1up").expect("it was loaded");
+    let transfer = &loaded["transfers"][0];
+    let bytes = transfer["bytes"].as_u64().unwrap_or_else(|| panic!("{transfer}"));
+    // In 3 s some 7 MB fit; dropped super-packets left 0.1 MB.
+    assert!(bytes > 2_000_000, "{bytes} bytes: {stderr}");
+}

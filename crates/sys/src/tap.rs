@@ -144,3 +144,21 @@ impl AsFd for Tap {
         self.fd.as_fd()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_send_the_kinds_of_super_packets_that_their_features_name() {
+        let by = |names: &[&str]| {
+            SuperPackets::by(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(by(&[]), SuperPackets::NONE);
+        assert_eq!(by(&["tx-tcp-segmentation"]), SuperPackets(libc::TUN_F_TSO4));
+        // Without TCP's the kernel refuses ECN's.
+        assert_eq!(by(&["tx-tcp-ecn-segmentation", "loopback"]), SuperPackets::NONE);
+        assert_eq!(by(&["tx-tcp-ecn-segmentation", "tx-udp-segmentation"]), SuperPackets(UDP));
+        assert_eq!(by(&KINDS.map(|(_, name)| name)), SuperPackets::ALL);
+    }
+}

@@ -433,3 +433,16 @@ impl Drop for CaptureIo {
         let _ = self.leave();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn super_packets_are_split_where_most_are_refused() {
+        let are_usual = |sent, refused| RefusedSuperPackets { sent, refused }.are_usual();
+        assert!(are_usual(0, 8) && are_usual(20, 20));
+        // A driver without space now and then, and a first few.
+        assert!(!are_usual(0, 7) && !are_usual(1000, 100));
+    }
+}
