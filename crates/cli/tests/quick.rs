@@ -262,8 +262,8 @@ fn a_policy_is_compared_with_none_in_turns() {
     assert!(left.is_none_or(|left| !left.to_string().contains("tbf")), "{stdout}");
 }
 
-/// A TUN device, as `shell` has one, does not send super-packets itself: they are split before it. Sent whole,
-/// the kernel dropped each of them, and TCP was left with a hundredth of the rate.
+/// A TUN device, as `shell` has one, does not send super-packets itself: they are split before it. Sent
+/// whole, the kernel dropped each of them, and TCP was left with a hundredth of the rate.
 #[test]
 fn super_packets_pass_a_device_that_sends_none() {
     if skip() {

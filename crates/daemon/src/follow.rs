@@ -69,8 +69,8 @@ fn ends(pid: u32) -> Result<Vec<u32>> {
     Ok(inside.iter().filter_map(ends).collect())
 }
 
-/// Is a name neither a pattern nor an option, where a daemon is started for it? A device may be called `veth*`;
-/// its daemon would follow devices itself, and start daemons without end.
+/// Is a name neither a pattern nor an option, where a daemon is started for it? A device may be called
+/// `veth*`; its daemon would follow devices itself, and start daemons without end.
 fn is_plain(name: &str) -> bool {
     !name.starts_with('-') && !name.contains(['*', '?'])
 }

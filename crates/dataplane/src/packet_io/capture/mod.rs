@@ -87,8 +87,8 @@ struct RefusedSuperPackets {
 }
 
 impl RefusedSuperPackets {
-    /// Whether the device takes none, or too few, though its features say so: it may limit their size, or have
-    /// lost a feature since. Now and then a driver has no space; that is no reason.
+    /// Whether the device takes none, or too few, though its features say so: it may limit their size, or
+    /// have lost a feature since. Now and then a driver has no space; that is no reason.
     fn are_usual(self) -> bool {
         self.refused >= 8 && self.refused >= self.sent
     }
