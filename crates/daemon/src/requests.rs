@@ -136,7 +136,9 @@ impl Counter {
             "realtime": options.realtime,
             "names": names_to_json(&self.names()),
             "counts": counted(&counts),
-            "packet_io_counts": {"overruns": io.overruns, "malformed": io.malformed, "unchanged": io.unchanged},
+            "packet_io_counts": {
+                "overruns": io.overruns, "malformed": io.malformed, "unchanged": io.unchanged, "refused": io.full,
+            },
         }))
     }
 

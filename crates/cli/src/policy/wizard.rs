@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -315,6 +316,17 @@ fn tidegate() -> anyhow::Result<Command> {
 /// A directory that goes with this value.
 struct Scratch(PathBuf);
 
+impl Scratch {
+    /// Makes one that is its owner's alone. It must not be there: someone else's directory is no place for a
+    /// policy, and is not removed either.
+    fn new() -> anyhow::Result<Scratch> {
+        let path = std::env::temp_dir().join(format!("tidegate-wizard-{}", std::process::id()));
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
+        made.with_context(|| format!("the directory {} could not be made", path.display()))?;
+        Ok(Scratch(path))
+    }
+}
+
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
@@ -323,10 +335,7 @@ impl Drop for Scratch {
 
 /// Shows what `try` says of the policy; the exit code.
 fn effect(file: &Path, text: &str) -> anyhow::Result<Option<i32>> {
-    let scratch = Scratch(std::env::temp_dir().join(format!("tidegate-wizard-{}", std::process::id())));
-    // It must not be there: someone else's directory is no place for a policy.
-    anyhow::ensure!(!scratch.0.exists(), "{} is there already", scratch.0.display());
-    crate::output::directory(&scratch.0)?;
+    let scratch = Scratch::new()?;
     let name = file.file_name().context("the file has no name")?;
     crate::output::file(&scratch.0.join(name), text)?;
     let mut command = tidegate()?;

@@ -113,11 +113,11 @@ pub fn plan(name: Option<&str>, wishes: &Wishes) -> Result<Plan> {
     let Some(name) = name else {
         let loads = vec![
             idle,
-            loaded("up", format!("{streams} uploads"), best(streams), vec![]),
-            loaded("down", format!("{streams} downloads"), vec![], best(streams)),
+            loaded("up", number_of(streams, "upload"), best(streams), vec![]),
+            loaded("down", number_of(streams, "download"), vec![], best(streams)),
             loaded(
                 "both",
-                format!("{streams} uploads and {streams} downloads"),
+                format!("{} and {}", number_of(streams, "upload"), number_of(streams, "download")),
                 best(streams),
                 best(streams),
             ),
@@ -151,8 +151,8 @@ pub fn plan(name: Option<&str>, wishes: &Wishes) -> Result<Plan> {
             let (up, count) = counted(name, streams)
                 .ok_or_else(|| Error::Invalid(format!("`{name}` is not a test; there are {TESTS}")))?;
             match up {
-                true => loaded(name, format!("{count} uploads"), best(count), vec![]),
-                false => loaded(name, format!("{count} downloads"), vec![], best(count)),
+                true => loaded(name, number_of(count, "upload"), best(count), vec![]),
+                false => loaded(name, number_of(count, "download"), vec![], best(count)),
             }
         }
     };
@@ -163,6 +163,11 @@ pub fn plan(name: Option<&str>, wishes: &Wishes) -> Result<Plan> {
     let idle = LoadPlan { probes: load.probes.clone(), ..idle };
     let title = format!("{name}: {}", load.title);
     Ok(Plan { title, loads: if has_load { vec![idle, load] } else { vec![load] } })
+}
+
+/// `1 upload`, `4 uploads`.
+fn number_of(count: u32, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// `tcp_4up`, `tcp_nup`: whether it goes up, and how many flows, 1 to 128.
