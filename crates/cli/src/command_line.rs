@@ -448,7 +448,7 @@ mod tests {
     ];
 
     /// The commands without, and why.
-    const WITHOUT: [(&str, &str); 10] = [
+    const WITHOUT: [(&str, &str); 11] = [
         ("serve", "it runs until it is stopped, and has no result"),
         ("shell", "it prints what the program behind the link prints"),
         ("daemon", "it runs until it is stopped; `status` has its state"),
@@ -459,6 +459,7 @@ mod tests {
         ("policy help", "it prints documentation"),
         ("policy new", "it prints a policy"),
         ("policy schema", "it prints JSON in any case"),
+        ("policy wizard", "it asks questions"),
     ];
 
     #[test]

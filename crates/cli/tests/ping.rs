@@ -92,7 +92,8 @@ fn serve(socket: &UdpSocket, answers: bool, stop: &AtomicBool) -> Vec<Option<u8>
                 _ => 1,
             };
             let back = came.from.expect("it came from somebody");
-            (0..times).for_each(|_| assert!(socket.send_to(&buffer[..came.bytes], back).is_ok()));
+            // Whoever was interrupted is gone when it is sent to: the loopback says so.
+            (0..times).for_each(|_| drop(socket.send_to(&buffer[..came.bytes], back)));
         }
     }
     fields

@@ -161,7 +161,8 @@ mod tests {
     #[test]
     fn p_values_agree_with_the_table() {
         for (freedom, t) in (1..).zip(STUDENT) {
-            assert!((outside(t, freedom) - 0.05).abs() < 2e-5, "{freedom}: {}", outside(t, freedom));
+            // The table has three decimals.
+            assert!((outside(t, freedom) - 0.05).abs() < 6e-5, "{freedom}: {}", outside(t, freedom));
         }
         assert!((outside(NORMAL, 100) - 0.05).abs() < 1e-4);
         // Student's sleep has t = 4.0621 with nine degrees: 0.00283 (1908).

@@ -400,7 +400,7 @@ mod tests {
     fn wrong_answers_have_a_reason() {
         let why = |answers: Answers| answers.check().expect_err("it is wrong");
         let rates = ["38".to_owned(), "95mbit".to_owned()];
-        assert!(why(Answers { rates, ..Answers::default() }).contains("needs a unit"));
+        assert!(why(Answers { rates, ..Answers::default() }).contains("has no unit"));
         assert!(why(Answers { link: "dsl".into(), ..Answers::default() }).contains("dsl"));
         // Quotes in an answer are no way out of its line.
         assert!(!why(Answers { link: "\"\nup = \"1mbit".into(), ..Answers::default() }).is_empty());
