@@ -80,7 +80,7 @@ pub(crate) fn has_color() -> bool {
     }
 }
 
-/// Whether a terminal is given colours where nobody asked for them.
+/// Whether a terminal is given colours without `--color always`.
 pub(crate) fn may_color() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && !is_dumb()
 }

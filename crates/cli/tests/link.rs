@@ -106,7 +106,7 @@ fn the_kernels_qdiscs_come_back_with_a_line_that_is_dialled_again() {
     assert_eq!(sent_by(&wire, "htb"), None);
 }
 
-/// The daemon follows its device by itself; the hook finds nothing to do.
+/// The daemon follows its device on its own; the hook finds nothing to do.
 #[test]
 fn a_daemon_and_the_hook_agree_about_a_line_that_is_dialled_again() {
     let Some(wire) = gateway("redial-user") else { return };
@@ -204,7 +204,7 @@ fn a_line_that_is_dialled_again_confirms_nothing() {
     redial(&wire);
     link_up(&wire, PPP);
     until("the confirmed one is back", || {
-        assert_eq!(sent_by(&wire, "tbf"), None, "a policy that nobody confirmed came back");
+        assert_eq!(sent_by(&wire, "tbf"), None, "a policy that was never confirmed came back");
         sent_by(&wire, "htb").is_some() && status(&wire) == (Some(0), 0.into())
     });
     done(&wire.tidegate(&["down"]));

@@ -92,7 +92,7 @@ fn serve(socket: &UdpSocket, answers: bool, stop: &AtomicBool) -> Vec<Option<u8>
                 _ => 1,
             };
             let back = came.from.expect("it came from somebody");
-            // Whoever was interrupted is gone when it is sent to: the loopback says so.
+            // An interrupted client is gone by then, and the loopback reports that.
             (0..times).for_each(|_| drop(socket.send_to(&buffer[..came.bytes], back)));
         }
     }

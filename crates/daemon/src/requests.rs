@@ -89,6 +89,11 @@ impl Counter {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What the policy calls a class of a device.
+    fn name(&self, class: &(String, Handle)) -> Option<String> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).get(class).cloned()
+    }
+
     fn wanted(&self) -> Wanted {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -233,7 +238,7 @@ impl Counter {
                 Ok(packet) => {
                     let mut document = packet_json(&packet);
                     // A reload may give the class another name meanwhile.
-                    if let Some(name) = self.names().get(&(on.clone(), packet.class)) {
+                    if let Some(name) = self.name(&(on.clone(), packet.class)) {
                         document["name"] = json!(name);
                     }
                     tell(&document)?;

@@ -362,7 +362,7 @@ mod tests {
     fn a_comment_for_tidegate_names_a_class_outright() {
         let given = "# tidegate: class eth0 1:10 calls: (0.3 Mbit) \"all\"\n# 1:10 other\n".to_owned();
         assert_eq!(names(&(given + &class(10))), ["1:10 calls: (0.3 Mbit) \"all\""]);
-        // Of a class that is not there it is nobody's.
+        // It names a class that is not there.
         assert_eq!(names(&("# tidegate: class eth1 1:10 calls\n".to_owned() + &class(10))), [""; 0]);
         let of = |name: &str| comment_of("eth0", Handle::new(1, 0x10), name);
         assert_eq!(of("DNS, DHCP").as_deref(), Some("# tidegate: class eth0 1:10 DNS, DHCP"));

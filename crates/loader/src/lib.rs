@@ -250,7 +250,7 @@ impl LoadedPolicy {
 
     /// Commands whose failure or its message the script ignores, a sentence each.
     fn ignored_failures(&self) -> Vec<String> {
-        // A script's words and names are not to look like lines of ours.
+        // A script's words and names must not look like tidegate's own lines.
         let escaped = |sentence: &String| tidegate_text::line(sentence).to_string();
         tidegate_inspect::ignored_failures(&self.reading()).iter().map(escaped).collect()
     }

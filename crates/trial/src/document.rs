@@ -289,7 +289,7 @@ fn subtree(
 }
 
 /// The parameters as tc lists them, without the words before them.
-/// The rate at which a qdisc sends by itself, in bit/s.
+/// The rate that a qdisc itself holds, in bit/s.
 pub(crate) fn qdisc_rate(of: &QdiscDump) -> Option<u64> {
     match &of.params {
         QdiscParams::Tbf(tbf) => Some(tbf.rate.rate.as_bits()),

@@ -64,6 +64,7 @@ mod reach;
 mod same;
 mod settings;
 mod state;
+mod transfers;
 mod trial;
 mod verdict;
 mod versions;

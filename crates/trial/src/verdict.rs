@@ -1,7 +1,7 @@
 //! What a trial comes to, in sentences.
 
 use crate::figures::seconds;
-use crate::{drops, worse};
+use crate::{drops, transfers, worse};
 use tidegate_measure::Durations;
 use tidegate_measure::numbers::{milliseconds, percent, rate};
 use tidegate_measure::trial::{ClassSeries, TreeNode, TrialDocument, TrialProbe, TrialRun};
@@ -11,7 +11,7 @@ use tidegate_policy::Kind;
 pub(super) fn sentences(trial: &TrialDocument) -> Vec<String> {
     let worst = loads(trial).max_by_key(|(without, _)| figure(without));
     let mut sentences = plugged(trial);
-    sentences.extend(stopped(trial));
+    sentences.extend(transfers::stopped(trial));
     if let Some((without, with)) = worst {
         sentences.push(latency(trial, without, with));
         sentences.extend(people(without, with));
@@ -21,13 +21,13 @@ pub(super) fn sentences(trial: &TrialDocument) -> Vec<String> {
         sentences.extend(remainder(trial, with));
     }
     let hardest = worst.map(|(without, _)| without.load.as_str());
-    sentences.extend(cost(trial, hardest));
+    sentences.extend(transfers::cost(trial, hardest));
     sentences.extend(unreached(trial));
     sentences
 }
 
 /// Loads that fill the link, each without and with the policy.
-fn loads(trial: &TrialDocument) -> impl Iterator<Item = (&TrialRun, &TrialRun)> {
+pub(super) fn loads(trial: &TrialDocument) -> impl Iterator<Item = (&TrialRun, &TrialRun)> {
     let without = trial.runs.iter().filter(|run| !run.policy && !run.flows.is_empty());
     without.filter_map(|run| {
         let with =
@@ -160,8 +160,9 @@ fn people(without: &TrialRun, with: &TrialRun) -> Option<String> {
         let (a, b) = (text_of(before, without), text_of(after, with));
         // What takes longer is for the sentence about what is worse.
         let median = |probe: &TrialProbe, run: &TrialRun| probe.figures(run.window).rtt.percentile(50.0);
-        let is_better = median(after, with)
-            .is_some_and(|b| median(before, without).is_none_or(|a| b as f64 <= a as f64 * NOTICED_LESS));
+        let is_better = median(after, with).is_some_and(|b| {
+            median(before, without).is_none_or(|a| b as f64 <= a as f64 * transfers::NOTICED_LESS)
+        });
         (a != b && is_better).then(|| format!("{} {b} instead of {a}", before.title))
     });
     let lines: Vec<String> = found.collect();
@@ -448,93 +449,6 @@ const NOTICED_BYTES: u64 = 2 * FULL_FRAME;
 fn keeps_rate(node: &TreeNode) -> bool {
     Kind::from_name(&node.kind).is_some_and(Kind::keeps_rate)
 }
-
-/// So many times less than without the policy is as good as nothing.
-const NOTHING: f64 = 100.0;
-
-/// Transfers that the policy stops, each way: what it does for the ping it does by that.
-fn stopped(trial: &TrialDocument) -> Vec<String> {
-    let found = carried(trial).into_iter().filter(|one| one.with < one.without / NOTHING);
-    let say = |one: Carried<'_>| {
-        let carry = if one.run.flows.len() == 1 { "carries" } else { "carry" };
-        let (with, without) = (rate(one.with), rate(one.without));
-        format!("With the policy {} {carry} as good as nothing: {with} instead of {without}.", one.run.title)
-    };
-    found.map(say).collect()
-}
-
-/// What transfers in one direction alone carry, bit/s.
-struct Carried<'t> {
-    run: &'t TrialRun,
-    word: &'static str,
-    without: f64,
-    with: f64,
-}
-
-/// What transfers carry, each way, under the first load that transfers in that direction only.
-fn carried(trial: &TrialDocument) -> Vec<Carried<'_>> {
-    let each = [(true, "up"), (false, "down")].into_iter().filter_map(|(up, word)| {
-        let rates =
-            |run: &TrialRun| run.flows.iter().filter(|f| f.up == up).map(|f| f.rate(run.window)).sum::<f64>();
-        let (run, with) = loads(trial).find(|(without, _)| without.flows.iter().all(|flow| flow.up == up))?;
-        Some(Carried { run, word, without: rates(run), with: rates(with) })
-    });
-    each.filter(|one| one.without > 0.0).collect()
-}
-
-/// What the transfers pay, each way, under the first load that transfers in that direction only; "alone"
-/// where the sentences before are about another load.
-fn cost(trial: &TrialDocument, hardest: Option<&str>) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for Carried { run: without, word, without: a, with: b } in carried(trial) {
-        // Stopped transfers are reported before all else.
-        if b < a / NOTHING {
-            continue;
-        }
-        let change = (b - a) / a * 100.0;
-        let how = match change {
-            c if c < -0.5 => format!("{:.0} % less", -c),
-            c if c > 0.5 => format!("{c:.0} % more"),
-            _ => "as much".to_owned(),
-        };
-        let carry = if without.flows.len() == 1 { "carries" } else { "carry" };
-        let alone = if hardest == Some(without.load.as_str()) { "" } else { "Alone, " };
-        sentences.push(format!(
-            "{alone}{} {carry} {how} {word}: {} instead of {}.",
-            without.title,
-            rate(b),
-            rate(a)
-        ));
-    }
-    sentences.extend(together(trial));
-    sentences
-}
-
-/// What transfers carry under the first load that transfers both ways, where one way loses by it: the other
-/// way's acknowledgements take their share.
-fn together(trial: &TrialDocument) -> Option<String> {
-    let rates = |run: &TrialRun| {
-        [true, false]
-            .map(|up| run.flows.iter().filter(|f| f.up == up).map(|f| f.rate(run.window)).sum::<f64>())
-    };
-    let (without, with) = loads(trial)
-        .find(|(without, _)| [true, false].iter().all(|up| without.flows.iter().any(|f| f.up == *up)))?;
-    let ([up_was, down_was], [up, down]) = (rates(without), rates(with));
-    let is_less = |is: f64, was: f64| is < was * NOTICED_LESS;
-    (is_less(up, up_was) || is_less(down, down_was)).then(|| {
-        format!(
-            "Under {} transfers carry {} instead of {} up, {} instead of {} down.",
-            with.title,
-            rate(up),
-            rate(up_was),
-            rate(down),
-            rate(down_was)
-        )
-    })
-}
-
-/// What is less than this share of what it was is worth a word.
-const NOTICED_LESS: f64 = 0.95;
 
 /// The classes nothing was found for: each with its reason, or, of many, their names.
 fn unreached(trial: &TrialDocument) -> Vec<String> {

@@ -24,7 +24,7 @@ const LONGEST: usize = 4096;
 /// How often the terminal is looked at.
 const LOOK: Duration = Duration::from_secs(3600);
 
-/// What to do where there is nobody to ask.
+/// What to do without a terminal.
 const WITHOUT_TERMINAL: &str = "\
 the wizard asks questions, and needs a terminal. Without one:
   tidegate policy new home --dev eth0 --up 38mbit --down 95mbit --link 'vdsl2 pppoe' > home.toml
@@ -70,7 +70,7 @@ impl std::fmt::Display for Ended {
 
 impl std::error::Error for Ended {}
 
-/// Whoever answers.
+/// The person at the terminal.
 struct Person {
     stop: OwnedFd,
     rest: Vec<u8>,

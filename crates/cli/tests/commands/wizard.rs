@@ -148,7 +148,7 @@ fn the_wizard_applies_after_a_yes() {
     assert!(status.contains("(calls)"), "{status}");
     assert_eq!(says(&terminal, &["down"]).0, Some(0));
 
-    // A no, or nobody who answers: it is undone, at once.
+    // After a no, or without an answer, it is undone at once.
     for (typed, kept) in [("yes\nno\n", 1), ("yes\n", 0)] {
         let _ = std::fs::remove_file(terminal.place.0.join("new.toml"));
         let text = stderr(&answered(&terminal, &format!("{ANSWERS}{typed}")));

@@ -92,21 +92,26 @@ mod tests {
         }
     }
 
+    /// Runs under the load `up`: in each round without and with, as milliseconds of the ping and bytes sent.
+    fn rounds(of: &[[(u64, u64); 2]]) -> Vec<RunRecord> {
+        let round = |(repeat, [without, with]): (u32, &[(u64, u64); 2])| {
+            [("without", without), ("with", with)]
+                .map(|(policy, (rtt_ms, bytes))| run(policy, "up", repeat, *rtt_ms, *bytes))
+        };
+        (0..).zip(of).flat_map(round).collect()
+    }
+
     /// Latency falls by much, the rate by a little that rounds differ by as well.
     #[test]
     fn what_a_policy_changed() {
         let policies = ["without", "with"]
             .map(|name| PolicyRecord { name: name.into(), ..PolicyRecord::default() })
             .into();
-        let runs = vec![
-            run("without", "up", 0, 200, 125_000),
-            run("with", "up", 0, 30, 120_000),
-            run("with", "up", 1, 31, 124_000),
-            run("without", "up", 1, 210, 122_000),
-            run("without", "up", 2, 190, 124_000),
-            run("with", "up", 2, 29, 123_000),
-        ];
-        let mut runs = runs;
+        let mut runs = rounds(&[
+            [(200, 125_000), (30, 120_000)],
+            [(210, 122_000), (31, 124_000)],
+            [(190, 124_000), (29, 123_000)],
+        ]);
         // What is seen of the idle line stays apart.
         runs.extend([run("without", "idle", 0, 20, 0), run("with", "idle", 0, 20, 0)]);
         let loads =
@@ -126,15 +131,8 @@ mod tests {
         assert!(text.contains("ping.p95") && text.contains("201 ms") && text.contains("−170 ms"), "{text}");
         assert_eq!(json(&experiment)[0]["rounds"], 3);
         assert!(!text.contains("exclude zero"), "{text}");
-        // Sure alone, and not together with the idle line's.
-        let runs = vec![
-            run("without", "up", 0, 200, 125_000),
-            run("with", "up", 0, 140, 125_000),
-            run("with", "up", 1, 120, 125_000),
-            run("without", "up", 1, 200, 125_000),
-            run("without", "up", 2, 200, 125_000),
-            run("with", "up", 2, 160, 125_000),
-        ];
+        // Significant alone, and not together with the other rows.
+        let runs = rounds(&[140, 120, 160].map(|ms| [(200, 125_000), (ms, 125_000)]));
         let experiment = Experiment { runs, ..experiment };
         let text = super::text(&experiment, &[]);
         assert!(

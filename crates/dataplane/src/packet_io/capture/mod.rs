@@ -79,14 +79,24 @@ struct CapturePoint {
     leaving: Vec<u32>,
 }
 
-/// How often the way out refused super-packets.
+/// How often the way out sent and refused super-packets lately.
 #[derive(Clone, Copy, Debug, Default)]
 struct RefusedSuperPackets {
-    sent: u64,
-    refused: u64,
+    sent: u32,
+    refused: u32,
 }
 
 impl RefusedSuperPackets {
+    /// Super-packets that are remembered: of more, the earlier ones count half.
+    const REMEMBERED: u32 = 64;
+
+    fn note(&mut self, went: bool) {
+        if self.sent + self.refused >= Self::REMEMBERED {
+            (self.sent, self.refused) = (self.sent / 2, self.refused / 2);
+        }
+        *(if went { &mut self.sent } else { &mut self.refused }) += 1;
+    }
+
     /// Whether the device takes none, or too few, though its features say so: it may limit their size, or
     /// have lost a feature since. Now and then a driver has no space; that is no reason.
     fn are_usual(self) -> bool {
@@ -252,7 +262,7 @@ impl CapturePoint {
         let tap = own_tap(&mut links)?;
         let number = links.index(tap.name())?;
         gate.close_before(&tap)?;
-        // What arrives goes by a device of ours, before which the kernel splits what that does not take.
+        // What arrives goes by a TAP device of tidegate's: before that the kernel splits what it does not take.
         let takes = if egress { SuperPackets::sent_by(&point.dev) } else { SuperPackets::ALL };
         tap.keep(takes)?;
         let hook = gate.attach(device, egress, &programs::take(number, egress)?)?;
@@ -283,7 +293,7 @@ impl CapturePoint {
         let mut note = |went: bool| {
             passed += u64::from(went);
             if tickets.next().is_some_and(|ticket| slots.slot(*ticket).offload.is_super_packet()) {
-                *(if went { &mut refused.sent } else { &mut refused.refused }) += 1;
+                refused.note(went);
             }
         };
         self.out.sender.send(&mut frames, &mut note)?;
@@ -440,9 +450,17 @@ mod tests {
 
     #[test]
     fn super_packets_are_split_where_most_are_refused() {
-        let are_usual = |sent, refused| RefusedSuperPackets { sent, refused }.are_usual();
-        assert!(are_usual(0, 8) && are_usual(20, 20));
+        let after = |fates: &[(bool, usize)]| {
+            let mut refused = RefusedSuperPackets::default();
+            for &(went, count) in fates {
+                (0..count).for_each(|_| refused.note(went));
+            }
+            refused.are_usual()
+        };
+        assert!(after(&[(false, 8)]));
+        // A device that lost a feature after a long time.
+        assert!(after(&[(true, 1_000_000), (false, 64)]));
         // A driver without space now and then, and a first few.
-        assert!(!are_usual(0, 7) && !are_usual(1000, 100));
+        assert!(!after(&[(false, 7)]) && !after(&[(true, 1000), (false, 10), (true, 1000), (false, 10)]));
     }
 }
