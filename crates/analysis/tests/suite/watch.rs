@@ -22,9 +22,12 @@ fn a_line_of_json_has_the_same_figures() {
     let [before, now] =
         [(10, 100, 1000), (12, 200, 1100)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
     let line = line(&device_intervals(&before, &now)[0]);
-    let expected = json!({"class": "1:20", "name": null, "qdisc": "fq_codel 20:", "bps": 400_000.0, "pps": 50.0, "share": 0.4,
+    let expected = json!({
+        "class": "1:20", "name": null, "qdisc": "fq_codel 20:", "bps": 400_000.0, "pps": 50.0, "share": 0.4,
         "backlog_bytes": 5000, "backlog_packets": 5, "sojourn_p50_ns": 1_048_575, "sojourn_p99_ns": 67_108_863,
-        "oldest_ns": 2_500_000_000_u64, "drops_per_s": 5.0, "marks_per_s": 10.0, "borrowed": 0.5, "rate_bps": 400_000.0, "ceil_bps": 1_000_000.0});
+        "oldest_ns": 2_500_000_000_u64, "drops_per_s": 5.0, "marks_per_s": 10.0, "borrowed": 0.5,
+        "rate_bps": 400_000.0, "ceil_bps": 1_000_000.0,
+    });
     assert_eq!(line["classes"][3], expected);
     assert_eq!([&line["device"], &line["over_ns"]], [&json!("eth0"), &json!(2_000_000_000)]);
 }

@@ -195,7 +195,10 @@ fn document(short: &Short, compiled: &Compiled) -> Value {
         .iter()
         .map(|note| json!({ "line": note.span.line, "what": note.what, "remedy": note.remedy }))
         .collect();
-    json!({ "tidegate_policy": FORM, "summary": compiled.summary(short), "tree": tree(short, compiled), "commands": lines, "notes": notes })
+    json!({
+        "tidegate_policy": FORM, "summary": compiled.summary(short), "tree": tree(short, compiled),
+        "commands": lines, "notes": notes,
+    })
 }
 
 fn from(files: &[PathBuf], args: &[String], sandbox: ScriptOptions, as_json: bool) -> ExitCode {

@@ -261,8 +261,8 @@ fn questions(person: &mut Person) -> anyhow::Result<Answers> {
                 _ => Err("Write two rates, such as: 38mbit 95mbit; or measure.".to_owned()),
             }
         };
-        let about = "2. The line's rates, upload and download (38mbit 95mbit), as the modem reports them or the contract \
-            has them; or measure.";
+        let about = "2. The line's rates, upload and download (38mbit 95mbit), as the modem reports them or \
+            the contract has them; or measure.";
         match person.ask(about, "rates", "", right)? {
             Some(rates) => {
                 answers.rates = rates;

@@ -189,7 +189,8 @@ impl Packet {
     /// The packet in JSON, for programs.
     fn document(&self) -> Value {
         json!({
-            "tidegate_capture": FORM, "time_ns": self.left, "class": self.class, "name": self.name, "qdisc": self.qdisc, "length": self.length,
+            "tidegate_capture": FORM, "time_ns": self.left, "class": self.class, "name": self.name,
+            "qdisc": self.qdisc, "length": self.length,
             "queueing_delay_ns": self.waited, "outcome": self.outcome(),
         })
     }

@@ -77,7 +77,8 @@ fn the_wizard_asks_again_and_only_writes_after_a_no() {
     if terminal.computer.is_none() {
         return;
     }
-    let typed = "eth7\neth0\n38\n900kbit 2\n900kbit 2mbit\ndsl\u{7}\nfibre\neverybody\nhome\nnobody\n10.0.0.9\nperhaps\nno\n";
+    let typed = "eth7\neth0\n38\n900kbit 2\n900kbit 2mbit\ndsl\u{7}\nfibre\neverybody\nhome\nnobody\n\
+        10.0.0.9\nperhaps\nno\n";
     let output = answered(&terminal, typed);
     let text = stderr(&output);
     for reason in [
