@@ -209,14 +209,17 @@ fn by_number(
     makers: &BTreeMap<(String, Handle), BTreeSet<LogicalLine>>,
 ) -> BTreeMap<(String, Handle), Option<String>> {
     let files: BTreeSet<usize> = lines.keys().map(|(file, _)| *file).collect();
+    // On two devices a number may mean two things: `None`.
+    let mut of_number: BTreeMap<Handle, Option<&(String, Handle)>> = BTreeMap::new();
+    for class in makers.keys() {
+        of_number.entry(class.1).and_modify(|only| *only = None).or_insert(Some(class));
+    }
     let mut named: BTreeMap<(String, Handle), Option<String>> = BTreeMap::new();
     for comment in
         files.iter().flat_map(|file| &sources[*file].lines).filter_map(|line| line.trim().strip_prefix('#'))
     {
         let Some((number, _)) = numbered(comment) else { continue };
-        // On two devices the number may mean two things.
-        let mut on = makers.keys().filter(|(_, class)| *class == number);
-        let (Some(class), None) = (on.next(), on.next()) else { continue };
+        let Some(Some(class)) = of_number.get(&number).copied() else { continue };
         let Some(name) = class_name(comment, number) else { continue };
         named
             .entry(class.clone())

@@ -3,6 +3,7 @@
 use super::options::DeviceOptions;
 use crate::exit::CliExit;
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use tidegate_apply::status::{Health, LATE_NS, NOTHING, PolicyHealth, healths, where_to};
 use tidegate_apply::time::{long, since_1970, utc};
@@ -96,17 +97,17 @@ fn text(one: &Value) -> String {
 /// The classes that have names, each once; with its device where devices differ in what they call it.
 fn about_classes(names: &Value) -> String {
     let names = names_from_json(names);
-    let differs = |class| {
-        let mut of = names.iter().filter(|((_, other), _)| *other == class).map(|(_, name)| name);
-        let first = of.next();
-        of.any(|name| Some(name) != first)
-    };
-    let mut shown: Vec<String> = Vec::new();
+    let mut devices: BTreeMap<_, BTreeMap<&str, &str>> = BTreeMap::new();
     for ((dev, class), name) in &names {
-        let dev = if differs(*class) { format!("{dev} ") } else { String::new() };
-        let one = format!("{dev}{class} ({})", tidegate_text::line(name));
-        if !shown.contains(&one) {
-            shown.push(one);
+        devices.entry(*class).or_default().insert(dev, name);
+    }
+    let mut shown: Vec<String> = Vec::new();
+    for (class, of) in devices {
+        let differ = of.values().collect::<BTreeSet<_>>().len() > 1;
+        // One stands for all where they agree.
+        for (dev, name) in of.into_iter().take(if differ { usize::MAX } else { 1 }) {
+            let dev = if differ { format!("{dev} ") } else { String::new() };
+            shown.push(format!("{dev}{class} ({})", tidegate_text::line(name)));
         }
     }
     if shown.is_empty() { String::new() } else { format!("  classes: {}\n", shown.join(", ")) }
