@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tidegate_daemon::ssh;
 use tidegate_daemon::{Error, Result, bail, ensure, error};
 use tidegate_daemon::{PacketIoBackend, RuntimeDir, names_to_json, running_policy};
+use tidegate_plan::rebind::main_device;
 use tidegate_plan::{ChangePlan, essential, plan, text as diff};
 use tidegate_sys::boot;
 use tidegate_sys::service::Alone;
@@ -129,7 +130,9 @@ fn patience(options: &ApplyOptions) -> Option<u64> {
 
 fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeHandler<'_>) -> Result<Value> {
     safe(options, wanted, report)?;
-    let (room, name) = (RuntimeDir::here()?, name(wanted));
+    // The daemon is named alike.
+    let main = main_device(&wanted.log);
+    let (room, name) = (RuntimeDir::here()?, main.as_deref().unwrap_or_else(|| name(wanted)));
     // The daemon refuses the same, later and less clearly.
     Arm::table_made(wanted, name).map_err(|error| error!(Policy, "nothing is applied: {error:#}"))?;
     if options.dry_run {

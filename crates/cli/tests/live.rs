@@ -819,3 +819,24 @@ fn state_file(run: &Path) -> PathBuf {
         std::fs::read_dir(run).expect("a directory").next().expect("one namespace").expect("an entry").path();
     net.join("eth0.json")
 }
+
+/// The daemon and the apply that starts it name a policy alike, though it is for two devices.
+#[test]
+fn a_policy_for_two_devices_runs_in_user_space() {
+    let Some(computer) = Computer::new("two-devices") else { return };
+    let made = computer.place.go(|| Links::open()?.create_like("lan0", "dummy", 1000));
+    made.expect("the thread is there").expect("a device");
+    let policy = computer.policy(
+        "two.sh",
+        "tc qdisc add dev lan0 root tbf rate 40mbit burst 9k latency 30ms\n\
+        tc qdisc add dev eth0 root tbf rate 9mbit burst 5k latency 30ms\n",
+    );
+    done(&computer.tidegate(&["apply", &policy, "--backend", "user", "--confirm", "0"]));
+    let status = json(&computer.tidegate(&["status", "--json"]));
+    let applied = &status["policies"][0];
+    assert_eq!((&applied["name"], &applied["condition"]), (&"eth0".into(), &"installed".into()), "{status}");
+    assert_eq!(applied["devices"], serde_json::json!(["eth0", "lan0"]));
+    done(&computer.tidegate(&["down", "lan0"]));
+    let left = computer.tidegate(&["status"]);
+    assert_eq!(left.status.code(), Some(1), "{}", stderr(&left));
+}

@@ -5,6 +5,7 @@ use crate::error::{ErrorContext, Result};
 use tidegate_dataplane::packet_io::{AttachPoint, TrafficDirection};
 use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::{Pool, Seeded, Time};
+use tidegate_plan::rebind::main_device;
 use tidegate_policy::dump::Installed;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::RuleTable;
@@ -100,9 +101,11 @@ impl Wanted {
         Ok(gateway)
     }
 
-    /// The device after which all are named: the first that packets leave by.
+    /// The device after which all are named: see [`main_device`], as `apply` does.
     pub(crate) fn name(&self) -> &str {
-        &self.spots[0].dev
+        let main = main_device(&self.ops);
+        let spot = main.and_then(|main| self.spots.iter().find(|spot| spot.dev == main));
+        &spot.unwrap_or(&self.spots[0]).dev
     }
 }
 

@@ -52,6 +52,24 @@ pub fn real_devices(ops: &[Op]) -> Vec<String> {
     named.into_iter().filter(real).map(str::to_owned).collect()
 }
 
+/// The device after which the daemon of a policy is named: the first, in the order of names, on which what
+/// leaves is queued; else the first of [`real_devices`]. `None`: there is none.
+pub fn main_device(ops: &[Op]) -> Option<String> {
+    let leaves = |name: &&String| {
+        ops.iter().any(|op| match op {
+            Op::Qdisc(op) => {
+                op.dev == **name && op.kind.as_deref().is_some_and(|kind| !HOOKS.contains(&kind))
+            }
+            _ => false,
+        })
+    };
+    let real = real_devices(ops);
+    real.iter().find(leaves).or(real.first()).cloned()
+}
+
+/// Kinds of qdiscs that queue nothing.
+const HOOKS: [&str; 2] = ["ingress", "clsact"];
+
 /// The same policy for device `to`, wherever it names the one device that it is for.
 ///
 /// # Errors
@@ -114,6 +132,20 @@ mod tests {
         let bound = on_device(&ops(&script("eth0")), "wan7").expect("it is for one device");
         assert_eq!(bound, ops(&script("wan7")));
         assert_eq!(real_devices(&bound), ["wan7"]);
+    }
+
+    #[test]
+    fn a_policy_is_named_after_what_it_queues_on_first() {
+        let main = |batch: &str| {
+            let Ok(taken) = read_text("x.batch", batch, &ReadOptions::default()) else { panic!("a batch") };
+            main_device(&taken.machine.log)
+        };
+        let two = "qdisc add dev lan0 root sfq\nqdisc add dev eth0 root sfq\n";
+        assert_eq!(main(two).as_deref(), Some("eth0"));
+        let arrives = "qdisc add dev eth0 ingress\nqdisc add dev lan0 root sfq\n";
+        assert_eq!(main(arrives).as_deref(), Some("lan0"));
+        assert_eq!(main("qdisc add dev eth0 ingress\n").as_deref(), Some("eth0"));
+        assert_eq!(main_device(&[]), None);
     }
 
     #[test]
