@@ -11,46 +11,73 @@ use tidegate_syntax::units::parse_classid;
 const LONGEST: usize = 32;
 const MOST_WORDS: usize = 4;
 
-/// Words of comments that say what is done, or to what, rather than what a class is for.
-const NO_NAMES: [&str; 39] = [
+/// Words of comments that say what is done, or to what, or remark on it, rather than what a class is for.
+const NO_NAMES: [&str; 66] = [
+    "above",
     "add",
+    "are",
     "band",
     "bands",
-    "class",
-    "classes",
+    "be",
+    "because",
+    "below",
+    "but",
+    "change",
     "child",
     "children",
-    "change",
+    "class",
+    "classes",
     "config",
     "configure",
     "create",
     "define",
     "device",
+    "ditto",
     "eof",
     "filter",
     "filters",
     "fixme",
     "hack",
+    "half",
     "hfsc",
     "htb",
     "interface",
+    "is",
+    "later",
     "leaf",
     "limit",
     "make",
     "must",
+    "no",
     "nolint",
+    "not",
     "note",
+    "ok",
     "parent",
     "qdisc",
     "qdiscs",
+    "remove",
+    "removed",
     "replace",
     "root",
+    "same",
+    "see",
     "set",
     "setup",
     "shellcheck",
+    "slow",
     "tc",
+    "temporary",
+    "that",
+    "this",
     "tidegate",
     "todo",
+    "unused",
+    "used",
+    "was",
+    "were",
+    "why",
+    "works",
     "xxx",
 ];
 
@@ -88,13 +115,15 @@ pub(super) fn class_names(sources: &[Source], steps: &[Step], ops: &[Op]) -> Cla
     let by_number = by_number(sources, &lines, &makers);
     let name = |(class, makers): (&(String, Handle), &BTreeSet<LogicalLine>)| {
         if let Some(name) = explicit.get(class) {
-            return Some((class.clone(), name.clone()));
-        }
-        if let Some(numbered) = by_number.get(class) {
-            return Some((class.clone(), numbered.clone()?));
+            return Some((class.clone(), name.clone()?));
         }
         // A class that several lines made may mean something else in each.
         let mut names = makers.iter().map(|line| name_at(sources, &lines, *line, class.1));
+        if let Some(numbered) = by_number.get(class) {
+            let numbered = numbered.clone()?;
+            let contradicts = |other: Option<String>| other.is_some_and(|other| other != numbered);
+            return (!names.any(contradicts)).then(|| (class.clone(), numbered));
+        }
         let first = names.next()??;
         names.all(|other| other.as_ref() == Some(&first)).then(|| (class.clone(), first))
     };
@@ -147,9 +176,20 @@ fn name_at(
     if lines[&line].only_class() != Some(class) {
         return None;
     }
-    if let Some(comment) = trailing(&text[last_of(text, first)]) {
-        return class_name(comment, class);
+    let above = || heading_name(text, lines, line, class);
+    match trailing(&text[last_of(text, first)]) {
+        Some(comment) => class_name(comment, class).filter(|name| above().is_none_or(|above| above == *name)),
+        None => above(),
     }
+}
+
+/// The name in the comment alone in the line above, if what follows is about this class only.
+fn heading_name(
+    text: &[String],
+    lines: &BTreeMap<LogicalLine, Done>,
+    (file, first): LogicalLine,
+    class: Handle,
+) -> Option<String> {
     let comment = heading(text, first)?;
     // The lines behind a heading, up to an empty line, another comment or the end of a block.
     let mut at = first;
@@ -194,11 +234,25 @@ fn parsed(line: &str) -> Option<((String, Handle), &str)> {
     (!name.is_empty() && name.chars().all(tidegate_text::is_visible)).then(|| ((dev.to_owned(), class), name))
 }
 
-/// Names that comments give outright; the last counts.
-fn explicit(sources: &[Source], lines: &BTreeMap<LogicalLine, Done>) -> BTreeMap<(String, Handle), String> {
+/// Names that comments give outright; `None` for a class whose comments differ.
+fn explicit(
+    sources: &[Source],
+    lines: &BTreeMap<LogicalLine, Done>,
+) -> BTreeMap<(String, Handle), Option<String>> {
     let files: BTreeSet<usize> = lines.keys().map(|(file, _)| *file).collect();
-    let named = files.iter().flat_map(|file| &sources[*file].lines).filter_map(|line| parsed(line));
-    named.map(|(class, name)| (class, name.to_owned())).collect()
+    let mut named: BTreeMap<(String, Handle), Option<String>> = BTreeMap::new();
+    for (class, name) in files.iter().flat_map(|file| &sources[*file].lines).filter_map(|line| parsed(line)) {
+        agree(&mut named, class, name.to_owned());
+    }
+    named
+}
+
+/// Notes a name of a class; none is left if another comment has another.
+fn agree(named: &mut BTreeMap<(String, Handle), Option<String>>, class: (String, Handle), name: String) {
+    named
+        .entry(class)
+        .and_modify(|known| *known = known.take().filter(|known| *known == name))
+        .or_insert(Some(name));
 }
 
 /// Comments that begin with the number of a class, alone in their lines: `# 1:10 calls`. `None` for a class
@@ -221,10 +275,7 @@ fn by_number(
         let Some((number, _)) = numbered(comment) else { continue };
         let Some(Some(class)) = of_number.get(&number).copied() else { continue };
         let Some(name) = class_name(comment, number) else { continue };
-        named
-            .entry(class.clone())
-            .and_modify(|known| *known = known.take().filter(|known| *known == name))
-            .or_insert(Some(name));
+        agree(&mut named, class.clone(), name);
     }
     named
 }
@@ -359,6 +410,22 @@ mod tests {
         assert_eq!(names(&text), [""; 0]);
         // Above a class it is about that one, not about another.
         assert_eq!(names(&format!("# 1:20 calls\n{}", class(10))), [""; 0]);
+    }
+
+    #[test]
+    fn comments_that_contradict_one_another_or_remark_name_nothing() {
+        let ten = class(10);
+        for unsure in [
+            format!("# tidegate: class eth0 1:10 first\n{ten}# tidegate: class eth0 1:10 second\n"),
+            format!("# calls\n{ten}\n# 1:10 downloads\n"),
+            format!("# was games\n{ten}"),
+            format!("# same as above\n{ten}"),
+            format!("# 1:10 is full\n{ten}"),
+        ] {
+            assert_eq!(names(&unsure), [""; 0], "{unsure}");
+        }
+        // The same name twice is none of that.
+        assert_eq!(names(&format!("# calls\n{ten}\n# 1:10 calls\n")), ["1:10 calls"]);
     }
 
     #[test]

@@ -246,7 +246,10 @@ impl PathTarget {
                 Ok(found) => Some(found),
                 Err(Errno::NOENT) if is_last => None,
                 Err(Errno::NOENT) => {
-                    let why = format!("there is no directory {}; make it first", step.to_string_lossy());
+                    let missing = |above: &&Path| above.file_name() == Some(&*step) && !above.exists();
+                    let above: Vec<&Path> = path.ancestors().collect();
+                    let missing = above.into_iter().rev().find(missing).unwrap_or(Path::new(&step));
+                    let why = format!("there is no directory {}; make it first", missing.display());
                     return Err(io::Error::new(io::ErrorKind::NotFound, why));
                 }
                 Err(error) => return Err(error.into()),

@@ -86,8 +86,11 @@ fn new(preset: &str, dev: &str, [lan, up, down, link, kind]: [Option<&str>; 5]) 
             &format!("there is no preset \"{preset}\"; known are {}", known.join(", ")),
         );
     };
-    let mut text =
-        format!("# {}: {}.\n# tidegate policy help explains the words.\n", found.name, found.about);
+    let about = match kind {
+        Some("cake") => "one cake in each direction, whose tins DSCPs choose; fair sharing between hosts",
+        _ => found.about,
+    };
+    let mut text = format!("# {}: {about}.\n# tidegate policy help explains the words.\n", found.name);
     let pairs = [
         ("device", Some(dev)),
         ("lan", lan),
@@ -153,14 +156,22 @@ fn show(path: &Path, how: Print) -> ExitCode {
 
 /// Which queues a policy comes to, and why.
 fn tree(short: &Short, compiled: &Compiled) -> String {
-    let commands = compiled.commands.len();
+    let commands = match compiled.commands.len() {
+        1 => "1 command".to_owned(),
+        many => format!("{many} commands"),
+    };
+    let directions = match (&short.up, &short.down) {
+        (Some(_), Some(_)) => "in each direction",
+        (Some(_), None) => "for uploads",
+        _ => "for downloads",
+    };
     match short.kind {
         TreeKind::Cake => format!(
-            "{commands} commands: one cake in each direction, because the policy says kind = \"cake\"; DSCPs choose \
-            its tins, and no class is made"
+            "{commands}: one cake {directions}, because the policy says kind = \"cake\"; DSCPs choose its tins, \
+            and no class is made"
         ),
         TreeKind::Classes => format!(
-            "{commands} commands: {} classes of HTB, because kind is \"classes\" unless the policy says otherwise; \
+            "{commands}: {} classes of HTB, because kind is \"classes\" unless the policy says otherwise; \
             kind = \"cake\" makes one cake in each direction (tidegate policy help kind)",
             short.classes.len() + 2
         ),

@@ -252,24 +252,29 @@ fn questions(person: &mut Person) -> anyhow::Result<Answers> {
         let right = |answer: &str| {
             let words: Vec<&str> = answer.split_whitespace().collect();
             match words[..] {
-                ["measure"] => Ok(None),
+                ["measure"] => {
+                    Err("Name the host to measure with: measure my-server (docs/measure.md).".to_owned())
+                }
+                ["measure", host] => Ok(Err(host.to_owned())),
                 [up, down] => {
                     let rates = [up.to_owned(), down.to_owned()];
                     let answers = Answers { rates: rates.clone(), ..Answers::default() };
-                    answers.check().map(|()| Some(rates))
+                    answers.check().map(|()| Ok(rates))
                 }
-                _ => Err("Write two rates, such as: 38mbit 95mbit; or measure.".to_owned()),
+                _ => Err("Write two rates, such as: 38mbit 95mbit; or measure HOST.".to_owned()),
             }
         };
         let about = "2. The line's rates, upload and download (38mbit 95mbit), as the modem reports them or \
-            the contract has them; or measure.";
+            the contract has them; or measure HOST.";
         match person.ask(about, "rates", "", right)? {
-            Some(rates) => {
+            Ok(rates) => {
                 answers.rates = rates;
                 break;
             }
             // It prints what it finds; what to use is the person's decision.
-            None => drop(tidegate()?.arg("quick").status().context("tidegate quick")?),
+            Err(host) => {
+                let _ = tidegate()?.args(["quick", "--"]).arg(host).status().context("tidegate quick")?;
+            }
         }
         if person.has_stopped()? {
             return Err(Ended("nothing was written or changed").into());
@@ -358,6 +363,10 @@ fn apply(person: &mut Person, file: &Path, device: &str) -> anyhow::Result<ExitC
     let applied =
         tidegate()?.arg("apply").arg(file).args(["--confirm", CONFIRM]).stdin(Stdio::null()).status();
     let status = applied.context("tidegate apply")?;
+    if !status.success() && person.has_stopped()? {
+        std::fs::remove_file(file).with_context(|| file.display().to_string())?;
+        return Err(Ended("nothing is applied, and the file is removed").into());
+    }
     if !status.success() {
         crate::output::report(&format!("{} is written; it is not applied.\n", file.display()));
         return Ok(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1).into());

@@ -371,6 +371,7 @@ fn the_result_of_another_policy_is_refused() {
         "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 53 0xffff flowid 1:10\n";
     for (text, difference) in [
         (of("4mbit", ""), "class 1:10 on eth0 has another rate in the policy"),
+        (of("5mbit", "").replace("default 10", "default 20"), "qdisc 1: on eth0 has other options"),
         (of("5mbit", "").replace("limit 20", "limit 30"), "qdisc 10: on eth0 has other options"),
         (of("5mbit", "").replace("1:10", "1:11"), "class 1:10 on eth0 is not in the policy"),
         (of("5mbit", another), "it is of 3 commands, the policy has 4"),

@@ -37,6 +37,9 @@ pub fn forecast(
     // Under transfers both ways acknowledgements wait, too, and neither rate is the line's.
     let one_way = |(_, up, down): &(&str, usize, usize)| *up == 0 || *down == 0;
     let flows: Vec<_> = measurement.flows().filter(one_way).collect();
+    if flows.is_empty() && measurement.flows().next().is_none() {
+        return invalid("the test has no transfers");
+    }
     if flows.is_empty() {
         return invalid(
             "transfers in both directions at once do not show the line's rates; the tests tcp_4up and \
