@@ -1,6 +1,6 @@
 //! What transfers carry with the policy, in sentences: its price, or that it stops them.
 
-use crate::verdict::loads;
+use crate::figures::loads;
 use tidegate_measure::numbers::rate;
 use tidegate_measure::trial::{TrialDocument, TrialRun};
 

@@ -1,6 +1,6 @@
 //! What a trial comes to, in sentences.
 
-use crate::figures::seconds;
+use crate::figures::{loads, seconds};
 use crate::{drops, transfers, worse};
 use tidegate_measure::Durations;
 use tidegate_measure::numbers::{milliseconds, percent, rate};
@@ -24,16 +24,6 @@ pub(super) fn sentences(trial: &TrialDocument) -> Vec<String> {
     sentences.extend(transfers::cost(trial, hardest));
     sentences.extend(unreached(trial));
     sentences
-}
-
-/// Loads that fill the link, each without and with the policy.
-pub(super) fn loads(trial: &TrialDocument) -> impl Iterator<Item = (&TrialRun, &TrialRun)> {
-    let without = trial.runs.iter().filter(|run| !run.policy && !run.flows.is_empty());
-    without.filter_map(|run| {
-        let with =
-            trial.runs.iter().find(|other| other.policy && !other.witnesses && other.load == run.load)?;
-        Some((run, with))
-    })
 }
 
 /// The plugs that hold what comes to them: packets wait there, and none was sent in any run with the policy.

@@ -1,7 +1,7 @@
 //! What takes longer, or is lost more often, with the policy: a headline about the ping says nothing of the
 //! rest.
 
-use crate::figures::seconds;
+use crate::figures::{pairs_of_runs, seconds};
 use tidegate_measure::numbers::percent;
 use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
 
@@ -31,11 +31,7 @@ pub(super) fn sentence(trial: &TrialDocument, (load, probe): (&str, &str)) -> Op
 type Pair<'t> = ((&'t TrialRun, &'t TrialProbe), (&'t TrialRun, &'t TrialProbe));
 
 fn pairs(trial: &TrialDocument) -> impl Iterator<Item = Pair<'_>> {
-    let runs = trial.runs.iter().filter(|run| !run.policy).filter_map(|without| {
-        let is_twin = |run: &&TrialRun| run.policy && !run.witnesses && run.load == without.load;
-        Some((without, trial.runs.iter().find(is_twin)?))
-    });
-    runs.flat_map(|(without, with)| {
+    pairs_of_runs(trial).flat_map(|(without, with)| {
         without.probes.iter().filter_map(move |before| {
             let after = with.probes.iter().find(|probe| probe.id == before.id)?;
             Some(((without, before), (with, after)))

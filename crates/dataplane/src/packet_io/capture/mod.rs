@@ -262,7 +262,8 @@ impl CapturePoint {
         let tap = own_tap(&mut links)?;
         let number = links.index(tap.name())?;
         gate.close_before(&tap)?;
-        // What arrives goes by a TAP device of tidegate's: before that the kernel splits what it does not take.
+        // What arrives goes by a TAP device of tidegate's, before which the kernel splits what that does not
+        // take.
         let takes = if egress { SuperPackets::sent_by(&point.dev) } else { SuperPackets::ALL };
         tap.keep(takes)?;
         let hook = gate.attach(device, egress, &programs::take(number, egress)?)?;
