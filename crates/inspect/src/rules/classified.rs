@@ -33,7 +33,7 @@ const BY_DEVICE: [Checks; 11] = [
     rewritten::addresses,
 ];
 /// All of them, with those that ask what comes to netfilter's rules, whatever device it leaves by.
-const ALL: [Checks; 20] = [
+const ALL: [Checks; 19] = [
     actions::check,
     actions::only_excess,
     inner::by_filter,
@@ -44,7 +44,6 @@ const ALL: [Checks; 20] = [
     reach::rules,
     intent::check,
     protocols::check,
-    marks::unset,
     marks::check,
     leaf::check,
     defaults::check,

@@ -5,7 +5,7 @@ use crate::finding::{Finding, Fix, Level, Rule};
 use crate::packet::Packet;
 use crate::reach::Candidate;
 use crate::sets::bdd::TooLarge;
-use tidegate_packet::header::ethertype;
+use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{FilterParams, FlowerField};
 
@@ -85,12 +85,16 @@ fn unshifted(context: &mut RuleContext<'_>, at: usize, mask: u8) -> Result<Optio
     };
     let seen = context.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
     let Some(plain) = context.reached.pick(reading, &seen.matched)? else { return Ok(None) };
-    let marked = Candidate { packet: Packet { dsfield: EF << 2, ..plain.packet.clone() }, ..plain };
     let Some(device) = context.prober.device(&dump.dev) else { return Ok(None) };
-    let way = context.send(&marked);
-    if way.dropped.is_some() || way.stop_at(device).is_some_and(|stop| stop.classes.contains(&class)) {
-        return Ok(None);
-    }
+    // Another filter may take the first one's protocol to the same class: EF is mostly a call's, over UDP.
+    let call = Packet { protocol: proto::UDP, tcp_flags: 0, ..plain.packet.clone() };
+    let missed = [plain.packet.clone(), call].into_iter().find_map(|packet| {
+        let marked = Candidate { packet: Packet { dsfield: EF << 2, ..packet }, ..plain.clone() };
+        let way = context.send(&marked);
+        let there = way.stop_at(device).is_some_and(|stop| stop.classes.contains(&class));
+        (way.dropped.is_none() && !there).then_some((marked, way))
+    });
+    let Some((marked, way)) = missed else { return Ok(None) };
     let went = context.went(&way, &dump.dev);
     let is_ef =
         |word: &&crate::reading::Word| ["0x2e", "46"].contains(&word.text.to_ascii_lowercase().as_str());

@@ -26,9 +26,13 @@ const MARK_KEY: u32 = 7;
 /// Marks that a sentence names at most.
 const MOST_MARKS: usize = 8;
 
-/// What is wrong with the marks that rules set.
+/// What is wrong with the marks that rules set and filters read.
 pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let mut found = never_read(context)?;
+    // A number written in two bases is one mistake: the rule whose packets show it is enough.
+    let is_known = |other: &Finding| found.iter().any(|known| other.fix.is_some() && known.fix == other.fix);
+    let unset: Vec<Finding> = unset(context)?.into_iter().filter(|other| !is_known(other)).collect();
+    found.extend(unset);
     found.extend(overwritten::check(context)?);
     found.extend(overwritten::classes(context)?);
     found.extend(connections(context)?);
@@ -92,6 +96,7 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             continue;
         }
         let unreached = set_elsewhere(context, *handle);
+        let twin = in_other_base(anywhere.iter().copied(), *handle);
         let because = match (nothing, other_family) {
             _ if early && is_set => {
                 format!(
@@ -105,6 +110,10 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             }
             (true, _) => "nothing in these files sets any mark; something else must".to_owned(),
             (_, true) => "the rules that set it are for IPv4: ip6tables has its own".to_owned(),
+            _ if twin.is_some() => {
+                let twin = twin.unwrap_or_default();
+                format!("packets carry {twin} (0x{twin:x}) here; the filter's {handle} is 0x{handle:x}")
+            }
             _ => format!("packets carry {} here", numbers(&here)),
         };
         found.push(Finding {
@@ -121,7 +130,10 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
                 true => format!("no packet comes to {}", dump.dev),
                 false => format!("marks{} on {}: {}", of_protocol(dump.protocol), dump.dev, numbers(&here)),
             })),
-            fix: (!early && unreached.is_none()).then(|| by_hand(*handle, nothing, other_family)),
+            fix: (!early && unreached.is_none()).then(|| match twin.filter(|_| !other_family) {
+                Some(twin) => same_number(twin, *handle),
+                None => by_hand(*handle, nothing, other_family),
+            }),
         });
     }
     Ok(found)
@@ -338,15 +350,12 @@ fn never_read(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
             let went = context.went(&sent, &device);
             // A mark for what goes to the default anyway is no mistake.
             let idle = idle_classes(context, &device);
-            let (no_packet, fix) = match (idle.as_slice(), read_in_other_base(&read, mark)) {
+            let twin = in_other_base(read.iter().map(|(value, _)| *value), mark);
+            let (no_packet, fix) = match (idle.as_slice(), twin) {
                 ([], _) => continue,
-                (_, Some(value)) => (
-                    format!("a filter reads mark {value} (0x{value:x})"),
-                    format!(
-                        "write the same number in both places, with 0x or without: {mark} is 0x{mark:x}, \
-                        {value} is 0x{value:x}"
-                    ),
-                ),
+                (_, Some(value)) => {
+                    (format!("a filter reads mark {value} (0x{value:x})"), same_number(mark, value).what)
+                }
                 ([class], None) => (
                     format!("no packet comes to class {class}"),
                     format!("send them there: {}", beside(context, &device, mark, class)),
@@ -435,12 +444,22 @@ fn sets<'a>(context: &RuleContext<'a>, mark: u32) -> Option<&'a Step> {
     context.step_of_rule(key)
 }
 
-/// The mark that a filter reads and whose digits are those of `mark` in the other base: 32 (0x20) for 20, and
-/// 20 for 32.
-fn read_in_other_base(read: &[(u32, u32)], mark: u32) -> Option<u32> {
+/// The mark whose digits are those of `mark` in the other base: 32 (0x20) for 20, and 20 for 32.
+fn in_other_base(mut others: impl Iterator<Item = u32>, mark: u32) -> Option<u32> {
     let is_twin =
         |value: u32| format!("{value:x}") == mark.to_string() || format!("{mark:x}") == value.to_string();
-    read.iter().map(|(value, _)| *value).find(|value| *value != mark && is_twin(*value))
+    others.find(|value| *value != mark && is_twin(*value))
+}
+
+/// The fix of a mark that is written in one base and matched in the other.
+fn same_number(written: u32, matched: u32) -> Fix {
+    Fix {
+        what: format!(
+            "write the same number in both places, with 0x or without: {written} is 0x{written:x}, {matched} is \
+            0x{matched:x}"
+        ),
+        edits: Vec::new(),
+    }
 }
 
 /// The leaf classes that no packet comes to.

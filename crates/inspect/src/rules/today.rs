@@ -19,6 +19,8 @@ use tidegate_policy::{ClassParams, FilterParams, Op, U32Key};
 const PLAIN: u16 = 52;
 const LONG: u16 = 72;
 const DOWNLOAD: &str = "tcp 192.168.1.10:40000 > 198.51.100.7:443 ack";
+/// The first segment of a connection.
+const FIRST: &str = "tcp 192.168.1.10:40000 > 198.51.100.7:443 syn";
 
 /// What the shapes that rules ask for leave out, or take in.
 pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
@@ -26,10 +28,12 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
     let mut found = Vec::new();
     for device in &devices {
         found.extend(long_acknowledgements(context, device));
+        found.extend(data_too(context, device));
         found.extend(all_of_udp(context, device));
     }
     for at in 0..context.reading.filters.len() {
         found.extend(anything_short(context, at));
+        found.extend(any_length(context, at));
     }
     Ok(found)
 }
@@ -86,6 +90,76 @@ fn long_acknowledgements(context: &mut RuleContext<'_>, device: &str) -> Option<
         witness: Some(Witness::Packet { packet, went: long.to_string() }),
         fix: Some(Fix { what: "take up to 100 bytes: --length 40:100".into(), edits: Vec::new() }),
     })
+}
+
+/// A rule for the ACK flag whose class takes full segments as well: all of TCP but the first segment of a
+/// connection carries the flag (RFC 9293, 3.4).
+fn data_too(context: &mut RuleContext<'_>, device: &str) -> Option<Finding> {
+    let reading = context.reading;
+    let (data, packet) = class_of(context, &format!("{DOWNLOAD} len 1500"), device)?;
+    let (first, _) = class_of(context, &format!("{FIRST} len 60"), device)?;
+    let class = reading.class(device, data).filter(|_| data != first)?;
+    let leading = reading.rules_to(class);
+    let is_bare = |rule: &NfRule| {
+        let flags = |m: &Condition| matches!(m, Condition::TcpFlags(mask, ACK) if mask & ACK != 0);
+        rule.matches.iter().any(|m| !m.not && flags(&m.what))
+            && rule.matches.iter().all(|m| flags(&m.what) || is_general(&m.what))
+    };
+    let (_, step) = rules(reading).find(|(rule, _)| is_bare(rule) && leading.contains(rule))?;
+    Some(takes_data(step, packet, data, "match their length as well: -m length --length 40:100"))
+}
+
+/// What holds for all packets of a device alike.
+fn is_general(what: &Condition) -> bool {
+    matches!(
+        what,
+        Condition::Protocol(_)
+            | Condition::In(_)
+            | Condition::Out(_)
+            | Condition::Comment(_)
+            | Condition::Version6(_)
+    )
+}
+
+/// The same of a filter of u32.
+fn any_length(context: &mut RuleContext<'_>, at: usize) -> Option<Finding> {
+    let reading = context.reading;
+    let dump: &FilterDump = &reading.filters[at];
+    let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return None };
+    // TCP, and of the flags' byte ACK, behind a header of 20 bytes.
+    let is_tcp = |key: &U32Key| key.offset == 8 && key.mask == 0x00ff_0000 && key.value == 0x0006_0000;
+    let is_ack = |key: &U32Key| {
+        key.offset == 32 && key.offset_mask == 0 && key.mask & !0x00ff_0000 == 0 && key.value == 0x0010_0000
+    };
+    if !u32.keys.iter().any(is_ack) || !u32.keys.iter().all(|key| is_ack(key) || is_tcp(key)) {
+        return None;
+    }
+    let step = context.step_of_filter(at)?;
+    let (data, packet) = class_of(context, &format!("{DOWNLOAD} len 1500"), &dump.dev)?;
+    let (first, _) = class_of(context, &format!("{FIRST} len 60"), &dump.dev)?;
+    (u32.classid == Some(data) && data != first).then(|| {
+        takes_data(
+            step,
+            packet,
+            data,
+            "match their length as well: match u16 0x0000 0xffc0 at 2 (below 64 bytes)",
+        )
+    })
+}
+
+fn takes_data(step: &Step, packet: String, class: Handle, fix: &str) -> Finding {
+    Finding {
+        rule: Rule::Shapes,
+        level: Level::Note,
+        place: step.place.clone(),
+        what: format!(
+            "the ACK flag alone does not tell acknowledgements from data: {class} takes uploads, too"
+        ),
+        because: "every segment of a connection but its first carries the flag (RFC 9293), full ones as well"
+            .into(),
+        witness: Some(Witness::Packet { packet, went: class.to_string() }),
+        fix: Some(Fix { what: format!("if only acknowledgements are meant: {fix}"), edits: Vec::new() }),
+    }
 }
 
 /// All of UDP before all of TCP: QUIC is UDP.

@@ -146,6 +146,76 @@ fn a_code_point_is_matched_with_the_ecn_bits() {
 
 /// Of ten frames at once six pass a policer of 10 kB.
 #[test]
+fn ef_is_written_unshifted_and_tcp_has_a_filter_of_its_own() {
+    let filters = |tcp: &str, tos: &str| {
+        tree(&format!(
+            "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip tos {tos} flowid 1:10\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip protocol 6 0xff flowid {tcp}"
+        ))
+    };
+    for tcp in ["1:10", "1:30"] {
+        let parts = ["warning C3", "0x2e under the mask 0xff is not EF", "dscp EF", "1:30"];
+        check_finding(&filters(tcp, "0x2e 0xff"), &[Rule::Shapes], &parts);
+        silent(&filters(tcp, "0xb8 0xfc"), &[Rule::Shapes]);
+    }
+}
+
+/// All segments but the first carry ACK (RFC 9293, 3.4).
+#[test]
+fn a_filter_for_acknowledgements_takes_data() {
+    let filter = |matches: &str| {
+        tree(&format!("tc filter add dev eth0 parent 1: protocol ip prio 1 u32 {matches} flowid 1:10"))
+    };
+    let rule = |matches: &str| {
+        tree(&format!(
+            "iptables -t mangle -A POSTROUTING -o eth0 -p tcp {matches} -j CLASSIFY --set-class 1:10"
+        ))
+    };
+    let tcp = "match ip protocol 6 0xff";
+    for policy in [
+        filter(&format!("{tcp} match u8 0x10 0xff at 33")),
+        filter(&format!("{tcp} match u8 0x10 0x10 at 33")),
+        rule("--tcp-flags SYN,RST,ACK ACK"),
+    ] {
+        let parts = ["7 note C3", "1:10 takes uploads, too", "len 1500 out eth0: 1:10"];
+        check_finding(&policy, &[Rule::Shapes], &parts);
+    }
+    for policy in [
+        filter(&format!("{tcp} match u8 0x05 0x0f at 0 match u16 0 0xffc0 at 2 match u8 0x10 0xff at 33")),
+        filter(&format!("{tcp} match ip dport 22 0xffff match u8 0x10 0xff at 33")),
+        filter(tcp),
+        rule("--tcp-flags SYN,RST,ACK ACK -m length --length 40:100"),
+        rule("--tcp-flags SYN,RST,ACK ACK --dport 22"),
+        rule("--syn"),
+    ] {
+        silent(&policy, &[Rule::Shapes]);
+    }
+}
+
+/// 16 is 0x10, and 10 is not.
+#[test]
+fn a_mark_is_written_in_one_base_and_matched_in_the_other() {
+    let rules = |mark: &str, more: &str| {
+        tree(&format!(
+            "{more}iptables -t mangle -A POSTROUTING -o eth0 -p udp --dport 53 -j MARK --set-mark {mark}\n\
+             tc filter add dev eth0 parent 1: prio 1 handle 0x10 fw flowid 1:10"
+        ))
+    };
+    check_finding(&rules("10", ""), &[Rule::Marks], &["nothing reads mark 10", "10 is 0xa, 16 is 0x10"]);
+    // Where the class has other packets, the filter shows it.
+    check_finding(
+        &rules("10", "tc filter add dev eth0 parent 1: protocol arp prio 9 matchall flowid 1:10\n"),
+        &[Rule::Marks],
+        &[
+            "9 warning R8",
+            "packets carry 10 (0xa) here; the filter's 16 is 0x10",
+            "write the same number in both places",
+        ],
+    );
+    silent(&rules("16", ""), &[Rule::Marks]);
+}
+
+#[test]
 fn a_policer_drops_of_a_first_window() {
     let of = |filter: &str, burst: &str| {
         format!(
