@@ -91,7 +91,7 @@ rules! {
     Absent "R24" "absent-device" "A device that exists only when created, and that nothing creates.",
     Void "R25" "idle-words" "Words without effect beside the others of their command: framing without a \
     rate, a mode that a later word replaces.",
-    Replaced "R26" "replaced-classes" "Classes that a later `qdisc replace` or `qdisc add` removes with their qdisc.",
+    Replaced "R26" "replaced-classes" "Classes, or a root qdisc, that a later `qdisc replace` or `qdisc add` removes.",
     Rewritten "R27" "rewritten" "A filter or rule for addresses or a DSCP that NAT or another rule has \
     rewritten; cake that should share between hosts and sees one.",
     Refused "C1" "refused" "A command that the tool or the kernel refuses.",

@@ -245,7 +245,7 @@ pub fn ignored_failures(reading: &PolicyModel) -> Vec<String> {
         let line = place.map(|(source, line)| format!("{}:{line}: ", source.name)).unwrap_or_default();
         let reason = refusal_lines(step.refused.as_deref().unwrap_or_default()).next().unwrap_or_default();
         format!(
-            "{line}`{}` fails, its message or its failure is ignored, and what it should do is missing: {reason}",
+            "{line}`{}` fails, which the script hides or ignores; what it should do is missing: {reason}",
             step.text()
         )
     };

@@ -124,7 +124,7 @@ fn what_is_wrong(format: InputFormat) -> String {
             arguments behind `--`",
             format.name()
         ),
-        InputFormat::Short => format!("is {} with mistakes in it", format.name()),
+        InputFormat::Short => "has mistakes".to_owned(),
         _ => format!("is {}, and not all of it can be taken in", format.name()),
     }
 }

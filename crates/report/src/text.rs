@@ -36,8 +36,8 @@ pub fn text(trial: &TrialDocument) -> String {
         }
     }
     if let Some(run) = classes_at_work(trial, &pairs).filter(|run| !run.classes.is_empty()) {
-        let _ =
-            writeln!(out, "With the policy, load {} ({}):\n\n{}", run.load, run.title, classes(trial, run));
+        let title = if run.load == run.title { String::new() } else { format!(" ({})", run.title) };
+        let _ = writeln!(out, "With the policy, load {}{title}:\n\n{}", run.load, classes(trial, run));
     }
     for sentence in &trial.verdict {
         wrapped(&mut out, "", sentence);

@@ -86,7 +86,7 @@ fn latency(trial: &TrialDocument, without: &TrialRun, with: &TrialRun) -> String
     let pings = probe.figures(with.window);
     let lost = pings.loss();
     let lose = |word: &str| {
-        if lost > 0.02 { format!("; {word} {} of them are lost", percent(lost)) } else { String::new() }
+        if lost > 0.02 { format!(", {word} {} are lost", percent(lost)) } else { String::new() }
     };
     let (and, but) = (lose("and"), lose("but"));
     let (before, after) = match (figure(without), figure(with)) {

@@ -2,7 +2,7 @@
 
 use crate::fixture::experiment::experiment;
 use tidegate_analysis::experiment::{Comparing, Side, comparison_json};
-use tidegate_measure::experiment::Experiment;
+use tidegate_measure::experiment::{Experiment, Lateness};
 
 /// The fixture's three repeats three times: fewer than five show nothing significant.
 fn repeated() -> Experiment {
@@ -112,9 +112,9 @@ fn differences_in_kind_are_reported() {
         line”.",
         "The policy tbf is in before only.",
         "The load both is in before only.",
-        "The link dsl is another: in before 768 kbit/s, 8 ms, buffer 64 kB and back 4 Mbit/s, 8 ms, buffer \
+        "The link dsl differs: in before 768 kbit/s, 8 ms, buffer 64 kB and back 4 Mbit/s, 8 ms, buffer \
         64 kB and in after 1 Mbit/s and back 4 Mbit/s, 8 ms, buffer 64 kB.",
-        "The policy fair has other commands in each.",
+        "The policy fair has other commands in after than in before.",
         "They were measured for different times: 30.0 s in before and 10.0 s in after.",
         "after has one repeat of each case, so how much figures vary is not known.",
         "In after 1 of 4 runs were stopped before their end.",
@@ -123,4 +123,32 @@ fn differences_in_kind_are_reported() {
     let json: serde_json::Value = serde_json::from_str(&comparison_json(&comparing)).expect("JSON");
     assert_eq!(json["differences"].as_array().map(Vec::len), Some(expected.len()));
     assert_eq!(json["rows"][0]["change"][0]["significant"], serde_json::Value::Null);
+}
+
+#[test]
+fn of_three_results_those_are_named_whose_commands_differ() {
+    let labelled = |label: &str, change: &dyn Fn(&mut Experiment)| {
+        let mut experiment = repeated();
+        change(&mut experiment);
+        Side { label: label.to_owned(), experiment }
+    };
+    let other = |experiment: &mut Experiment| {
+        let fair = experiment.policies.iter_mut().find(|policy| policy.name == "fair").expect("fair");
+        fair.commands[0].1.push("tc qdisc add dev eth0 root pfifo".into());
+    };
+    let late = |experiment: &mut Experiment| {
+        let late = Lateness { p99: Lateness::BELIEVED + 1, ..Lateness::default() };
+        experiment.runs[0].lateness = Some(late);
+    };
+    let sides = [labelled("a", &|_| {}), labelled("b", &other), labelled("c", &late)];
+    let found = Comparing::new(&sides).apart;
+    assert_eq!(
+        found.first().map(String::as_str),
+        Some("The policy fair has other commands in b than in a and c.")
+    );
+    let busy = format!(
+        "The machine was too busy in 1 of {} runs of c: what was measured is unreliable.",
+        sides[2].experiment.runs.len()
+    );
+    assert_eq!(found.last(), Some(&busy));
 }

@@ -82,9 +82,9 @@ fn policies(result: &Side) -> anyhow::Result<Vec<Side>> {
 fn put_first(sides: &mut Vec<Side>, base: &str) -> anyhow::Result<()> {
     let Some(at) = sides.iter().position(|side| side.label == base) else {
         let known: Vec<String> =
-            sides.iter().map(|side| tidegate_text::line(&side.label).to_string()).collect();
+            sides.iter().map(|side| format!("`{}`", tidegate_text::line(&side.label))).collect();
         bail!(
-            "--base: nothing here is called `{}`; there are {}",
+            "--base: nothing compared here is named `{}`; the names are {}",
             tidegate_text::line(base),
             known.join(", ")
         );

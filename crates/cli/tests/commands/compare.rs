@@ -93,7 +93,10 @@ fn the_policies_of_a_result() {
     assert!(page.contains("policies compared"), "the page has the policies, too");
     for (words, error) in [
         (&["compare", "one.json"][..], "one has one policy only"),
-        (&["compare", "a.json", "--base", "x"], "nothing here is called `x`; there are none, bucket, fair"),
+        (
+            &["compare", "a.json", "--base", "x"],
+            "nothing compared here is named `x`; the names are `none`, `bucket`, `fair`",
+        ),
         (&["compare", "a.json", "-o", "no/p.html"], "there is no directory no"),
     ] {
         let output = run(&place, words);

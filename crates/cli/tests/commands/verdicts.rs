@@ -63,7 +63,7 @@ fn follows(trial: &TrialDocument, what: &str) {
         let between = ratio > 0.83 && ratio < 1.2;
         assert_eq!(has("the policy does not help"), between && before as f64 > 2.0 * idle, "{context}");
         assert_eq!(has("does not disturb the ping"), between && before as f64 <= 2.0 * idle, "{context}");
-        assert_eq!(has("of them are lost"), lost > 0.02, "{context}");
+        assert_eq!(has(" % are lost"), lost > 0.02, "{context}");
     } else {
         assert!(has("answered"), "{context}");
     }

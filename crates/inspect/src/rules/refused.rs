@@ -92,7 +92,7 @@ fn refused(
     };
     let is_ours = not_built.is_some() || one_queue.is_some();
     let what = if is_ignored && !is_ours {
-        format!("this fails, and its message or its failure is ignored: {what}")
+        format!("the script hides or ignores that this fails: {what}")
     } else {
         what
     };

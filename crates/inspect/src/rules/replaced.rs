@@ -1,5 +1,5 @@
-//! R26: classes that a later command removes, because it replaces the qdisc they belong to. `add` does that,
-//! too.
+//! R26: classes that a later command removes, because it replaces the qdisc they belong to, and root qdiscs
+//! that it replaces itself. `add` does that, too.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reading::{CARRIED_OUT_AT, PolicyModel, Step};
@@ -7,7 +7,7 @@ use crate::words::count;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{Gateway, GatewayContext};
 use tidegate_packet::{Handle, Pool, Seeded};
-use tidegate_policy::{Op, Verb};
+use tidegate_policy::{Kind, Op, Verb};
 
 /// The command that last made a class: the number of its operation, by device and class.
 type Makers = BTreeMap<(String, Handle), usize>;
@@ -21,9 +21,10 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let mut gateway = reading.machine_before();
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let mut makers = Makers::new();
+    let mut roots: BTreeMap<String, usize> = BTreeMap::new();
     let mut found = Vec::new();
     for (at, op) in reading.ops.iter().enumerate() {
-        let before = replaced(op).map(|dev| classes(&mut gateway, dev));
+        let before = replaced(op).map(|dev| (classes(&mut gateway, dev), root(&mut gateway, dev)));
         // Each was carried out once, so it will be again.
         let _ =
             gateway.apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut draws }, op);
@@ -33,9 +34,19 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
             }
             _ => {}
         }
-        if let (Some(dev), Some(before)) = (replaced(op), before) {
+        if let (Some(dev), Some((before, root_before))) = (replaced(op), before) {
             let after = classes(&mut gateway, dev);
-            found.extend(removed(reading, at, dev, &makers, [&before, &after]));
+            let lost = removed(reading, at, dev, &makers, [&before, &after]);
+            let is_other = root_before != root(&mut gateway, dev);
+            let lost_root = root_before.filter(|_| is_other && lost.is_none());
+            let lost_root = lost_root.and_then(|root| root_removed(reading, at, root, *roots.get(dev)?));
+            found.extend(lost.or(lost_root));
+        }
+        match op {
+            Op::Qdisc(op) if op.parent == Handle::ROOT && op.verb != Verb::Delete => {
+                roots.insert(op.dev.clone(), at);
+            }
+            _ => {}
         }
     }
     found
@@ -55,6 +66,69 @@ fn classes(gateway: &mut Gateway, dev: &str) -> BTreeSet<Handle> {
     let device = gateway.device(dev);
     let dumps = device.map(|device| gateway.classes(CARRIED_OUT_AT, device)).unwrap_or_default();
     dumps.into_iter().map(|class| class.classid).collect()
+}
+
+/// The kind and handle of a device's root qdisc; `None` where it has none but the default one.
+fn root(gateway: &mut Gateway, dev: &str) -> Option<(Kind, Handle)> {
+    let device = gateway.device(dev)?;
+    let all = gateway.qdiscs(CARRIED_OUT_AT, device);
+    let root = all.iter().find(|qdisc| qdisc.parent == Handle::ROOT && qdisc.handle != Handle::NONE)?;
+    Some((root.kind, root.handle))
+}
+
+/// The finding about a command that takes the place of a root qdisc which an earlier command made: of the same
+/// file, where it limited or delayed packets by itself; of another one, whatever it was.
+fn root_removed(
+    reading: &PolicyModel,
+    at: usize,
+    (kind, handle): (Kind, Handle),
+    maker: usize,
+) -> Option<Finding> {
+    let step = reading.step_of(at).filter(|step| !step.may_fail)?;
+    let maker = reading.step_of(maker)?;
+    let file = |step: &Step| step.place.as_ref().map(|place| place.file);
+    let elsewhere = file(maker) != file(step);
+    if !elsewhere && !matches!(kind, Kind::Tbf | Kind::Cake | Kind::Netem) {
+        return None;
+    }
+    let dev = replaced(&reading.ops[at])?;
+    let because = match elsewhere {
+        true => {
+            "all files that are checked together are one policy, carried out in the order in which they \
+        are named: check alternatives one by one"
+        }
+        false => "a device has one root qdisc, and what the first was to do is not done any more",
+    };
+    Some(Finding {
+        rule: Rule::Replaced,
+        level: Level::Note,
+        place: step.place.clone(),
+        what: format!(
+            "this takes the place of the {} at the root of {dev} that {} made",
+            kind.name(),
+            reading.line(maker)?
+        ),
+        because: because.into(),
+        witness: None,
+        fix: (!elsewhere).then(|| Fix {
+            what: match kind {
+                // Its only class; handles from 8001: on are the kernel's choice.
+                Kind::Tbf | Kind::Netem if handle < Handle::new(0x8000, 0) => {
+                    format!(
+                        "keep one of the two, or put the second into the first: parent {}",
+                        handle.class(1)
+                    )
+                }
+                Kind::Tbf | Kind::Netem => {
+                    "keep one of the two, or put the second into the first: handle 1: \
+                there, parent 1:1 here"
+                        .to_owned()
+                }
+                _ => "keep one of the two".to_owned(),
+            },
+            edits: Vec::new(),
+        }),
+    })
 }
 
 /// The finding about a command that removes classes which commands of its own file made, and which no later

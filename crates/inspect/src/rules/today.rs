@@ -106,7 +106,7 @@ fn data_too(context: &mut RuleContext<'_>, device: &str) -> Option<Finding> {
             && rule.matches.iter().all(|m| flags(&m.what) || is_general(&m.what))
     };
     let (_, step) = rules(reading).find(|(rule, _)| is_bare(rule) && leading.contains(rule))?;
-    Some(takes_data(step, packet, data, "match their length as well: -m length --length 40:100"))
+    Some(takes_data(step, packet, data, "-m length --length 40:100"))
 }
 
 /// What holds for all packets of a device alike.
@@ -137,14 +137,8 @@ fn any_length(context: &mut RuleContext<'_>, at: usize) -> Option<Finding> {
     let step = context.step_of_filter(at)?;
     let (data, packet) = class_of(context, &format!("{DOWNLOAD} len 1500"), &dump.dev)?;
     let (first, _) = class_of(context, &format!("{FIRST} len 60"), &dump.dev)?;
-    (u32.classid == Some(data) && data != first).then(|| {
-        takes_data(
-            step,
-            packet,
-            data,
-            "match their length as well: match u16 0x0000 0xffc0 at 2 (below 64 bytes)",
-        )
-    })
+    (u32.classid == Some(data) && data != first)
+        .then(|| takes_data(step, packet, data, "match u16 0x0000 0xffc0 at 2, below 64 bytes"))
 }
 
 fn takes_data(step: &Step, packet: String, class: Handle, fix: &str) -> Finding {
@@ -158,7 +152,10 @@ fn takes_data(step: &Step, packet: String, class: Handle, fix: &str) -> Finding 
         because: "every segment of a connection but its first carries the flag (RFC 9293), full ones as well"
             .into(),
         witness: Some(Witness::Packet { packet, went: class.to_string() }),
-        fix: Some(Fix { what: format!("if only acknowledgements are meant: {fix}"), edits: Vec::new() }),
+        fix: Some(Fix {
+            what: format!("if only acknowledgements are meant, match their length too ({fix})"),
+            edits: Vec::new(),
+        }),
     }
 }
 

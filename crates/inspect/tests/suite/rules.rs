@@ -2,7 +2,7 @@
 
 use crate::common::{given, reading};
 use tidegate_inspect::checked::CommandPath;
-use tidegate_inspect::{Finding, PolicyInput, PolicyModel, SourceLocation, Witness, check};
+use tidegate_inspect::{Finding, Level, PolicyInput, PolicyModel, SourceLocation, Witness, check};
 use tidegate_packet::Handle;
 
 /// Findings of some rules: line, level, rule, what is wrong, and the remedy.
@@ -411,6 +411,40 @@ fn classes_removed_by_a_replace_are_reported() {
 }
 
 #[test]
+fn a_second_root_in_the_place_of_a_shaper_is_reported() {
+    let found = |first: &str, second: &str| found(&format!("{first}\n{second}\n"), &["R26"]);
+    let tbf = "tc qdisc add dev eth0 root handle 1: tbf rate 5mbit burst 10k latency 50ms";
+    let output = "2 note R26: this takes the place of the tbf at the root of eth0 that line 1 made | keep one of \
+    the two, or put the second into the first: parent 1:1";
+    let second = "tc qdisc replace dev eth0 root fq_codel";
+    assert_eq!(found(tbf, second), [output]);
+    assert_eq!(found(tbf, &second.replace("replace", "add")), [output]);
+    let unnamed = output.replace("parent 1:1", "handle 1: there, parent 1:1 here");
+    assert_eq!(found(&tbf.replace("handle 1: ", ""), second), [unnamed]);
+    let cake = found("tc qdisc add dev eth0 root cake bandwidth 5mbit", second);
+    assert_eq!(
+        cake,
+        ["2 note R26: this takes the place of the cake at the root of eth0 that line 1 made | keep one \
+    of the two"]
+    );
+    // What had no rate is a default that something better replaces; a change keeps the qdisc.
+    assert!(found("tc qdisc replace dev eth0 root pfifo_fast", second).is_empty());
+    assert!(found(tbf, &tbf.replace("add", "replace").replace("5mbit", "6mbit")).is_empty());
+    assert!(found(tbf, "tc qdisc del dev eth0 root\ntc qdisc add dev eth0 root fq_codel").is_empty());
+}
+
+#[test]
+fn files_that_are_checked_together_are_one_policy() {
+    let policy = "tc qdisc add dev eth0 root fq_codel\ntc qdisc replace dev eth0 root sfq\n";
+    assert!(found(policy, &["R26"]).is_empty());
+    let mut given = given(&["eth0"], policy);
+    given.steps[1].place.as_mut().expect("a place").file = 1;
+    let found = check(&mut PolicyModel::new(given));
+    let of = found.iter().find(|finding| finding.rule.id() == "R26").expect("a finding");
+    assert!(of.because.contains("check alternatives one by one"), "{of:?}");
+}
+
+#[test]
 fn a_replace_that_keeps_or_restores_the_classes_is_no_finding() {
     // The same qdisc again is changed, not replaced.
     assert_eq!(then("tc qdisc replace dev eth0 root handle 1: htb default 10"), [""; 0]);
@@ -435,11 +469,12 @@ fn reports_replace(then: &str, otherwise: impl Fn(&mut PolicyInput)) -> bool {
     );
     let mut given = given(&["eth0"], &policy);
     otherwise(&mut given);
-    check(&mut PolicyModel::new(given)).iter().any(|finding| finding.rule.id() == "R26")
+    let found = check(&mut PolicyModel::new(given));
+    found.iter().any(|finding| finding.rule.id() == "R26" && finding.level == Level::Warning)
 }
 
 #[test]
-fn a_replace_that_may_fail_or_is_in_another_file_is_no_finding() {
+fn a_replace_that_may_fail_or_is_in_another_file_is_no_warning() {
     assert!(reports_replace("", |_| ()));
     assert!(!reports_replace("", |given| given.steps[2].may_fail = true));
     let in_file = |given: &mut PolicyInput, file| given.steps[2].place.as_mut().expect("a place").file = file;

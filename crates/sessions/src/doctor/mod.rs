@@ -178,7 +178,7 @@ fn looked_at(facts: &Facts) -> Vec<String> {
     let mut all: Vec<String> = facts.devices.iter().filter_map(of_device).collect();
     let out = facts.default_routes.first().map_or("none", String::as_str);
     all.push(format!(
-        "default route: {out}; {} processors, which took {} packets in meanwhile, of all namespaces",
+        "default route: {out}; {} processors, which received {} packets during the measurement, in all namespaces",
         facts.processors.len(),
         facts.softnet.processed
     ));

@@ -31,18 +31,18 @@ impl<'s> Switch<'s> {
     /// For a policy that is off now. `turn`: how long it is left on at most.
     ///
     /// # Errors
-    /// This program cannot be found again, or cannot apply the policy; or the policy is on, so that a line
-    /// without it cannot be measured.
+    /// This program cannot be found again, or cannot apply the policy; or it is on, or another one is, so that
+    /// a line without any cannot be measured.
     pub(super) fn new(options: &VerifyOptions, turn: Duration, say: &'s dyn Fn(&str)) -> Result<Switch<'s>> {
         let program = std::env::current_exe().context("this program's own file")?;
         let how = match (&options.with, &options.without) {
             (Some(with), Some(without)) => How::Commands { with: with.clone(), without: without.clone() },
             _ => {
                 let words = words(options, turn);
-                must_be_off(&ours(
-                    &program,
-                    &[&words[..1], &["--dry-run".to_owned()], &words[1..]].concat(),
-                )?)?;
+                let dry = [&words[..1], &["--dry-run".to_owned()], &words[1..]].concat();
+                let plan = ours(&program, &dry)?;
+                must_be_off(&plan)?;
+                must_be_alone(&plan, &applied(&program)?)?;
                 How::Ours { words, device: None }
             }
         };
@@ -108,6 +108,30 @@ fn must_be_off(plan: &Value) -> Result<()> {
     ))
 }
 
+/// What `tidegate status` says of the policies that are applied.
+fn applied(program: &PathBuf) -> Result<Value> {
+    let done = Command::new(program).args(["status", "--json"]).stdin(Stdio::null()).output();
+    // Its exit code is an answer, too: 1 where nothing is applied.
+    let status = serde_json::from_slice(&done.context("this program's own file")?.stdout);
+    status.map_err(std::io::Error::from).context("what `tidegate status --json` said")
+}
+
+/// Refuses a policy on whose devices another one is applied: the turns without it would be measured with that.
+fn must_be_alone(plan: &Value, status: &Value) -> Result<()> {
+    let list = |of: &Value| of.as_array().map_or(&[][..], Vec::as_slice).to_vec();
+    let wanted: Vec<Value> =
+        list(&plan["plan"]["devices"]).iter().map(|device| device["dev"].clone()).collect();
+    let is_there = |policy: &&Value| list(&policy["devices"]).iter().any(|device| wanted.contains(device));
+    let policies = list(&status["policies"]);
+    let Some(name) = policies.iter().find(is_there).and_then(|policy| policy["name"].as_str()) else {
+        return Ok(());
+    };
+    invalid(format!(
+        "another policy is applied there ({name}), so the line cannot be measured without any: `tidegate down \
+        {name}` takes it away; or give the commands for both as --with and --without"
+    ))
+}
+
 fn words(options: &VerifyOptions, turn: Duration) -> Vec<String> {
     let seconds = (turn + FORGOTTEN).as_secs();
     let mut words: Vec<String> = ["apply", "--json", "--confirm"].map(str::to_owned).into();
@@ -138,7 +162,11 @@ fn ours(program: &PathBuf, words: &[String]) -> Result<Value> {
     let stderr = String::from_utf8_lossy(&done.stderr);
     if !done.status.success() {
         let text = stderr.trim().trim_start_matches("tidegate ");
-        return invalid(format!("`tidegate {}`: {text}", words.join(" ")));
+        // What is wrong with the policy is enough; of the other commands it is said which was run.
+        return match text.strip_prefix("apply: ") {
+            Some(reason) => invalid(reason),
+            None => invalid(format!("`tidegate {}`: {text}", words.join(" "))),
+        };
     }
     let result = serde_json::from_slice(&done.stdout).map_err(std::io::Error::from);
     result.context(format!("what `tidegate {}` said", words.join(" ")))
@@ -150,5 +178,26 @@ fn shell(line: &str) -> Result<()> {
     match done.status.success() {
         true => Ok(()),
         false => invalid(format!("`{line}` failed ({}): {}", done.status, stderr.trim())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{must_be_alone, must_be_off};
+    use serde_json::json;
+
+    #[test]
+    fn the_line_has_no_policy_before_the_first_turn() {
+        let plan =
+            |steps: &[&str]| json!({"plan": {"devices": [{"dev": "eth0", "steps": steps}], "rules": null}});
+        let status = |device: &str| json!({"policies": [{"name": "eth0-up", "devices": [device]}]});
+        assert!(must_be_off(&plan(&["tc qdisc add …"])).is_ok());
+        let error = must_be_off(&plan(&[])).expect_err("it is on").to_string();
+        assert!(error.contains("`tidegate down eth0`"), "{error}");
+        let new = plan(&["tc qdisc change …"]);
+        assert!(must_be_alone(&new, &json!({"policies": []})).is_ok());
+        assert!(must_be_alone(&new, &status("eth1")).is_ok());
+        let error = must_be_alone(&new, &status("eth0")).expect_err("another is on").to_string();
+        assert!(error.contains("`tidegate down eth0-up`"), "{error}");
     }
 }

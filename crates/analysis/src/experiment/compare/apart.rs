@@ -2,7 +2,6 @@
 
 use super::side::{OF_EACH, Side};
 use crate::experiment::show::distinct;
-use std::collections::BTreeSet;
 use tidegate_measure::experiment::{Experiment, ExperimentCase, RunRecord};
 use tidegate_measure::numbers::format_duration;
 
@@ -100,7 +99,7 @@ fn differing(sides: &[Side], what: &str, of: impl Fn(&Experiment) -> Vec<(String
             .collect();
         if distinct(found.iter().map(|(_, is)| *is)).len() > 1 {
             let each = found.iter().map(|(label, is)| format!("in {label} {is}"));
-            lines.push(format!("{what} {name} is another: {}.", list(each)));
+            lines.push(format!("{what} {name} differs: {}.", list(each)));
         }
     }
     lines
@@ -117,22 +116,36 @@ fn links(experiment: &Experiment) -> Vec<(String, String)> {
 fn policies(sides: &[Side]) -> Vec<String> {
     let names =
         distinct(sides.iter().flat_map(|side| &side.experiment.policies).map(|policy| policy.name.as_str()));
-    let differs = |name: &&str| {
-        // Where the sides are policies, that they differ is what is compared.
-        if **name == *OF_EACH {
-            return false;
+    let mut differing: Vec<(String, Vec<String>)> = Vec::new();
+    // Where the sides are policies, that they differ is what is compared.
+    for name in names.into_iter().filter(|name| **name != *OF_EACH) {
+        let Some(where_other) = other_commands(sides, name) else { continue };
+        match differing.iter_mut().find(|(known, _)| *known == where_other) {
+            Some((_, names)) => names.push(name.to_owned()),
+            None => differing.push((where_other, vec![name.to_owned()])),
         }
-        let same = sides
-            .iter()
-            .flat_map(|side| side.experiment.policies.iter().filter(|policy| policy.name == **name));
-        same.map(|policy| &policy.commands).collect::<BTreeSet<_>>().len() > 1
-    };
-    let named: Vec<String> = names.into_iter().filter(differs).map(str::to_owned).collect();
-    match named.len() {
-        0 => Vec::new(),
-        1 => vec![format!("The policy {} has other commands in each.", named[0])],
-        _ => vec![format!("The policies {} have other commands in each.", list(named.into_iter()))],
     }
+    let sentence = |(where_other, names): (String, Vec<String>)| match names.as_slice() {
+        [one] => format!("The policy {one} has other commands {where_other}."),
+        _ => format!("The policies {} have other commands {where_other}.", list(names.into_iter())),
+    };
+    differing.into_iter().map(sentence).collect()
+}
+
+/// Which results have other commands for a policy than which: `in c than in a and b`. `None`: all have the same.
+fn other_commands(sides: &[Side], name: &str) -> Option<String> {
+    let mut groups: Vec<(&[(String, Vec<String>)], Vec<String>)> = Vec::new();
+    for side in sides {
+        for policy in side.experiment.policies.iter().filter(|policy| policy.name == name) {
+            match groups.iter_mut().find(|(commands, _)| *commands == policy.commands) {
+                Some((_, labels)) => labels.push(side.label.clone()),
+                None => groups.push((&policy.commands, vec![side.label.clone()])),
+            }
+        }
+    }
+    let mut groups = groups.into_iter().map(|(_, labels)| list(labels.into_iter()));
+    let (first, others) = (groups.next()?, groups.collect::<Vec<_>>());
+    (!others.is_empty()).then(|| format!("in {} than in {first}", others.join(", others again in ")))
 }
 
 fn windows(sides: &[Side]) -> Vec<String> {
@@ -168,7 +181,12 @@ fn unreliable(sides: &[Side]) -> Vec<String> {
         let late = |run: &&RunRecord| run.lateness.as_ref().is_some_and(|late| !late.is_believed());
         let (count, all) = (side.experiment.runs.iter().filter(late).count(), side.experiment.runs.len());
         (count > 0).then(|| {
-            format!("In {} {count} of {all} runs are unreliable: the machine was too busy.", side.label)
+            let runs = match (count, all) {
+                (1, 1) => "the one run".to_owned(),
+                _ if count == all => format!("all {all} runs"),
+                _ => format!("{count} of {all} runs"),
+            };
+            format!("The machine was too busy in {runs} of {}: what was measured is unreliable.", side.label)
         })
     };
     sides.iter().filter_map(text_of).collect()
