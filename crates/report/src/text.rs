@@ -199,7 +199,8 @@ fn classes(trial: &TrialDocument, run: &TrialRun) -> Table {
         let bits = |bits: Option<u64>| bits.map_or_else(String::new, |bits| rate(bits as f64));
         let unreachable = node.and_then(|node| node.unreachable.as_deref());
         let title = match unreachable {
-            Some(_) => "(unreachable)".to_owned(),
+            Some(_) if class.title.is_empty() => "(unreachable)".to_owned(),
+            Some(_) => format!("{} (unreachable)", cut(&class.title, 24)),
             None if class.title.is_empty() && !class.leaf => "(inner)".to_owned(),
             None => cut(&class.title, 24),
         };

@@ -171,6 +171,9 @@ fn class(op: &ClassOp, error: &TcError) -> Option<String> {
         {
             Some(format!("A class and its parent belong to one qdisc: {id} cannot hang on {}.", op.parent))
         }
+        Errno::Inval if op.kind.as_deref() == Some(Kind::Htb.name()) => {
+            Some("HTB takes no class with these values; it has at most eight levels of classes.".into())
+        }
         Errno::Inval => Some("The qdisc takes no class with these values.".into()),
         Errno::OpNotSupp => Some(
             "The classes of this qdisc come and go with it; they are not made or deleted by hand.".into(),

@@ -30,6 +30,14 @@ const MAX_NOTED: usize = 1 << 16;
 /// The regular files that this process has read, by their absolute paths without symbolic links.
 static NOTED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
+/// A file's device and inode.
+type Identity = (u64, u64);
+/// The most inputs whose content is kept.
+const MAX_KEPT: usize = 16;
+
+/// What was read of descriptors that were handed over.
+static KEPT: Mutex<Vec<(Identity, Vec<u8>)>> = Mutex::new(Vec::new());
+
 /// Notes that a file was read, or is read by a program that this process runs. [`open`] and [`read`] do it
 /// themselves.
 pub fn note(path: &Path) {
@@ -121,15 +129,37 @@ fn suitable(found: &fs::Metadata, handed_over: bool, path: &Path) -> io::Result<
     }
 }
 
-/// Reads a file of `most` bytes at most.
+/// Reads a file of `most` bytes at most. What was handed over can be read once: its content is kept for those
+/// who read it again.
 ///
 /// # Errors
 /// See [`open`]; besides, of kind [`io::ErrorKind::FileTooLarge`] or [`io::ErrorKind::TimedOut`], it is
 /// longer or took longer.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
-    let is_patient = file.metadata()?.is_file() || file.is_terminal();
-    drain(file, most, (!is_patient).then_some(PIPE_LIMIT))
+    let found = file.metadata()?;
+    if !is_handed_over(path) {
+        return drain(file, most, None);
+    }
+    let identity = (found.dev(), found.ino());
+    let mut kept = KEPT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some((_, bytes)) = kept.iter().find(|(known, bytes)| *known == identity && !bytes.is_empty()) {
+        return within(bytes.clone(), most);
+    }
+    let is_patient = found.is_file() || file.is_terminal();
+    let bytes = drain(file, most, (!is_patient).then_some(PIPE_LIMIT))?;
+    if kept.len() < MAX_KEPT {
+        kept.push((identity, bytes.clone()));
+    }
+    Ok(bytes)
+}
+
+fn within(bytes: Vec<u8>, most: u64) -> io::Result<Vec<u8>> {
+    if bytes.len() as u64 <= most {
+        return Ok(bytes);
+    }
+    let what = format!("longer than {}, the most that is read of such a file", size(most));
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, what))
 }
 
 /// Reads text, which must be UTF-8, of `most` bytes at most.
@@ -163,10 +193,7 @@ fn drain(mut file: File, most: u64, limit: Option<Duration>) -> io::Result<Vec<u
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        if bytes.len() as u64 > most {
-            let what = format!("longer than {}, the most that is read of such a file", size(most));
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
-        }
+        bytes = within(bytes, most)?;
     }
 }
 
@@ -244,6 +271,9 @@ mod tests {
         );
         assert_eq!(half.map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
         drop(writer);
-        assert_eq!(read(Path::new(&path), 7).expect("read"), b"through");
+        for _ in 0..2 {
+            assert_eq!(read(Path::new(&path), 7).expect("read"), b"through");
+        }
+        assert_eq!(read(Path::new(&path), 6).map_err(|error| error.kind()), Err(io::ErrorKind::FileTooLarge));
     }
 }

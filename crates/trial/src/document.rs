@@ -18,6 +18,10 @@ use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
 pub(crate) fn document(trial: &Trial<'_>) -> doc::TrialDocument {
     let o = trial.options;
     let tree = tree(trial);
+    let runs: Vec<doc::TrialRun> = trial.runs.iter().map(|run| one_run(trial, run, &tree)).collect();
+    let own = trial.notes.iter().cloned();
+    let notes =
+        own.chain(trial.empty_note()).chain(trial.moved_note()).chain(incomplete_note(&runs)).collect();
     doc::TrialDocument {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again: o.again.clone(),
@@ -32,11 +36,31 @@ pub(crate) fn document(trial: &Trial<'_>) -> doc::TrialDocument {
             up_buffer_bytes: o.buffers()[0],
             down_buffer_bytes: o.buffers()[1],
         },
-        runs: trial.runs.iter().map(|run| one_run(trial, run, &tree)).collect(),
+        runs,
         tree,
         verdict: Vec::new(),
-        notes: trial.notes.iter().cloned().chain(trial.empty_note()).chain(trial.moved_note()).collect(),
+        notes,
     }
+}
+
+/// What "lost" is of something that takes several packets, where any was.
+fn incomplete_note(runs: &[doc::TrialRun]) -> Option<String> {
+    let of_run = |run: &'_ doc::TrialRun| {
+        let window = run.window;
+        let is_lost =
+            move |probe: &&doc::TrialProbe| probe.unit.starts_with("until") && probe.figures(window).lost > 0;
+        run.probes.iter().filter(is_lost).map(|probe| probe.title.clone()).collect::<Vec<String>>()
+    };
+    let mut titles: Vec<String> = runs.iter().flat_map(of_run).collect();
+    titles.sort_unstable();
+    titles.dedup();
+    (!titles.is_empty()).then(|| {
+        format!(
+            "lost, of what takes several packets ({}), is what was not complete when it was given up or the run \
+            ended",
+            titles.join(", ")
+        )
+    })
 }
 
 /// Since the packets began to flow.

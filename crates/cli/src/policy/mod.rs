@@ -143,7 +143,7 @@ fn show(path: &Path, how: Print) -> ExitCode {
     for (short, compiled) in &policies {
         eprint!("{}", short_file::tell(path, &text, &compiled.notes).replace("remedy:", "note:"));
         if how == Print::Tc {
-            eprintln!("tidegate policy: {}", tree(short, compiled));
+            eprintln!("tidegate policy: {}", tree(short));
         }
         print(&match how {
             Print::Tc => script(short, compiled, &name),
@@ -155,11 +155,7 @@ fn show(path: &Path, how: Print) -> ExitCode {
 }
 
 /// Which queues a policy comes to, and why.
-fn tree(short: &Short, compiled: &Compiled) -> String {
-    let commands = match compiled.commands.len() {
-        1 => "1 command".to_owned(),
-        many => format!("{many} commands"),
-    };
+fn tree(short: &Short) -> String {
     let directions = match (&short.up, &short.down) {
         (Some(_), Some(_)) => "in each direction",
         (Some(_), None) => "for uploads",
@@ -167,11 +163,11 @@ fn tree(short: &Short, compiled: &Compiled) -> String {
     };
     match short.kind {
         TreeKind::Cake => format!(
-            "{commands}: one cake {directions}, because the policy says kind = \"cake\"; DSCPs choose its tins, \
+            "one cake {directions}, because the policy says kind = \"cake\"; DSCPs choose its tins, \
             and no class is made"
         ),
         TreeKind::Classes => format!(
-            "{commands}: {} classes of HTB, because kind is \"classes\" unless the policy says otherwise; \
+            "{} classes of HTB, because kind is \"classes\" unless the policy says otherwise; \
             kind = \"cake\" makes one cake in each direction (tidegate policy help kind)",
             short.classes.len() + 2
         ),
@@ -207,7 +203,7 @@ fn document(short: &Short, compiled: &Compiled) -> Value {
         .map(|note| json!({ "line": note.span.line, "what": note.what, "remedy": note.remedy }))
         .collect();
     json!({
-        "tidegate_policy": FORM, "summary": compiled.summary(short), "tree": tree(short, compiled),
+        "tidegate_policy": FORM, "summary": compiled.summary(short), "tree": tree(short),
         "commands": lines, "notes": notes,
     })
 }

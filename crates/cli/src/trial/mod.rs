@@ -89,7 +89,10 @@ fn reports(options: &Options) -> Vec<ReportFile> {
         Some(reports) => reports.cloned().collect(),
         None if options.json => Vec::new(),
         None => {
-            let stem = options.script.file_stem().unwrap_or_default().to_string_lossy();
+            let stem = match options.script.file_stem().unwrap_or_default().to_string_lossy() {
+                stem if stem == "-" => "stdin".into(),
+                stem => stem,
+            };
             let path = PathBuf::from(format!("tidegate-{stem}.html"));
             vec![ReportFile { path, form: Form::Html }]
         }

@@ -106,8 +106,16 @@ pub fn compile(short: &Short) -> Compiled {
     }
     if let Some(down) = &short.down {
         let (way, dev) = match &short.lan {
-            // What the gateway itself sends to the LAN must not be shaped, and cake cannot except it.
             Some(lan) if short.kind != TreeKind::Cake => (Way::Lan, lan.value.clone()),
+            // What the gateway itself sends to the LAN must not be shaped, and cake cannot except it.
+            Some(lan) => {
+                compiled.note(
+                    lan.span,
+                    "lan is not used: a cake for downloads is on an ifb",
+                    "On the device towards the LAN it would shape what the gateway itself sends, too.",
+                );
+                (Way::Ifb, ifb(&short.device.value))
+            }
             _ => (Way::Ifb, ifb(&short.device.value)),
         };
         targets.push(Target { short, way, dev, rate: used(down.value), span: down.span });

@@ -71,6 +71,9 @@ impl Reader {
                 None
             }
         };
+        if let (TreeKind::Cake, Some(buckets)) = (kind, find("buckets")) {
+            self.say(buckets.span, "a cake has no buckets for hosts to set", "Leave buckets out.");
+        }
         let begin = entries.first().map_or(Span { line: 1, from: 1, to: 1 }, |entry| entry.span);
         if find("device").is_none() {
             self.say(begin, "no device is named", "Write device = \"eth0\" (`ip link` lists the devices).");

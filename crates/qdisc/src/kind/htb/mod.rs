@@ -270,7 +270,8 @@ impl Htb {
         let parent = if op.parent == Handle::ROOT { None } else { self.find(op.parent) };
         let top = |at: u32| self.tree.classes[at as usize].level;
         if parent.and_then(|p| self.tree.classes[p as usize].parent()).is_some_and(|grand| top(grand) < 2) {
-            return Err(TcError::new(Errno::Inval, "sch_htb: tree is too deep"));
+            // 6.1 gives its reason to the kernel's log only.
+            return Err(INVALID);
         }
         if let Some(p) = parent
             && self.tree.classes[p as usize].level == 0
