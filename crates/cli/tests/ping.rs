@@ -135,7 +135,7 @@ fn answers(target: &Value) -> Vec<Option<u64>> {
 fn a_closed_port_answers_with_an_error() {
     let port =
         UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port();
-    let output = say(&["127.0.0.1", &format!("--udp={port}"), "-c", "4", "-i", ".01", "--json"]);
+    let output = say(&["127.0.0.1", &format!("--udp={port}"), "-d", "40ms", "-i", ".01", "--json"]);
     let target = &document(&output)["targets"][0];
     assert_eq!(
         (output.status.code(), &target["error_replies"], &target["summary"]["lost"]),

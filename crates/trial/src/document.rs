@@ -56,8 +56,7 @@ fn incomplete_note(runs: &[doc::TrialRun]) -> Option<String> {
     titles.dedup();
     (!titles.is_empty()).then(|| {
         format!(
-            "lost, of what takes several packets ({}), is what was not complete when it was given up or the run \
-            ended",
+            "lost ({}) is what was not complete when it was given up, or when the run ended",
             titles.join(", ")
         )
     })

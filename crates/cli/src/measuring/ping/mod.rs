@@ -64,7 +64,7 @@ fn measure(options: &Options) -> anyhow::Result<Pinged> {
     let is_stopped = live::watch(&pinger, !crate::output::is_quiet() && !options.json)?;
     let seen = if is_stopped { pinger.end() } else { pinger.finish() };
     // Without a count, Ctrl-C is the end that was meant.
-    Ok(document(seen, is_stopped && options.count > 0))
+    Ok(document(seen, is_stopped && options.limit().is_some()))
 }
 
 fn document(seen: PingProgress, is_stopped: bool) -> Pinged {

@@ -43,9 +43,12 @@ pub struct Options {
     /// Time from one request to the next (as in ping, a number alone is seconds); at least 2ms unless root
     #[arg(short, long, value_name = "TIME", value_parser = values::interval, default_value = "200ms")]
     pub interval: Duration,
-    /// Requests for each target; 0: until Ctrl-C
-    #[arg(short, long, value_name = "COUNT", default_value_t = USUAL_COUNT)]
-    pub count: u64,
+    /// Requests for each target; 0: until Ctrl-C [default: 400]
+    #[arg(short, long, value_name = "COUNT")]
+    pub count: Option<u64>,
+    /// How long requests are sent, instead of how many
+    #[arg(short, long, value_name = "TIME", value_parser = values::duration, conflicts_with = "count")]
+    pub duration: Option<Duration>,
     /// Write the measurement as JSON, which -r reads
     #[arg(short, long, value_name = "FILE")]
     pub write: Option<PathBuf>,
@@ -124,8 +127,13 @@ impl Options {
         Ok(plan)
     }
 
-    fn limit(&self) -> Option<u64> {
-        (self.count > 0).then_some(self.count)
+    /// Requests for each target; `None`: until Ctrl-C.
+    pub(super) fn limit(&self) -> Option<u64> {
+        let count = match self.duration {
+            Some(duration) => duration.as_nanos().div_ceil(self.interval.as_nanos().max(1)) as u64,
+            None => self.count.unwrap_or(USUAL_COUNT),
+        };
+        (count > 0).then_some(count)
     }
 
     /// A target in ping-exp's words.
