@@ -1,11 +1,10 @@
 //! From the runs to the document that tables and pages are made of.
 
-use crate::drops;
 use crate::home::{Run, START};
 use crate::loads::Item;
 use crate::reach::{self, DeviceClass};
 use crate::state::Trial;
-use crate::words;
+use crate::{drops, notes, words};
 use tidegate_measure::trial as doc;
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump, Xstats};
@@ -19,9 +18,16 @@ pub(crate) fn document(trial: &Trial<'_>) -> doc::TrialDocument {
     let o = trial.options;
     let tree = tree(trial);
     let runs: Vec<doc::TrialRun> = trial.runs.iter().map(|run| one_run(trial, run, &tree)).collect();
-    let own = trial.notes.iter().cloned();
-    let notes =
-        own.chain(trial.empty_note()).chain(trial.moved_note()).chain(incomplete_note(&runs)).collect();
+    let link = doc::LinkFacts {
+        up_bits: o.up.as_bits(),
+        down_bits: o.down.as_bits(),
+        rtt_ns: o.rtt.0,
+        up_buffer_bytes: o.buffers()[0],
+        down_buffer_bytes: o.buffers()[1],
+    };
+    let of_figures = [notes::incomplete(&runs), notes::busy_idle(&runs, &link)];
+    let found = [trial.empty_note(), trial.moved_note()].into_iter().chain(of_figures).flatten();
+    let notes = trial.notes.iter().cloned().chain(found).collect();
     doc::TrialDocument {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again: o.again.clone(),
@@ -29,37 +35,12 @@ pub(crate) fn document(trial: &Trial<'_>) -> doc::TrialDocument {
         device: trial.policy.wan.clone(),
         commands: trial.policy.commands as u64,
         seed: o.seed,
-        link: doc::LinkFacts {
-            up_bits: o.up.as_bits(),
-            down_bits: o.down.as_bits(),
-            rtt_ns: o.rtt.0,
-            up_buffer_bytes: o.buffers()[0],
-            down_buffer_bytes: o.buffers()[1],
-        },
+        link,
         runs,
         tree,
         verdict: Vec::new(),
         notes,
     }
-}
-
-/// What "lost" is of something that takes several packets, where any was.
-fn incomplete_note(runs: &[doc::TrialRun]) -> Option<String> {
-    let of_run = |run: &'_ doc::TrialRun| {
-        let window = run.window;
-        let is_lost =
-            move |probe: &&doc::TrialProbe| probe.unit.starts_with("until") && probe.figures(window).lost > 0;
-        run.probes.iter().filter(is_lost).map(|probe| probe.title.clone()).collect::<Vec<String>>()
-    };
-    let mut titles: Vec<String> = runs.iter().flat_map(of_run).collect();
-    titles.sort_unstable();
-    titles.dedup();
-    (!titles.is_empty()).then(|| {
-        format!(
-            "lost ({}) is what was not complete when it was given up, or when the run ended",
-            titles.join(", ")
-        )
-    })
 }
 
 /// Since the packets began to flow.

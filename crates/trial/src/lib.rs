@@ -59,6 +59,7 @@ mod home;
 mod household;
 mod loads;
 mod neighbours;
+mod notes;
 mod policy;
 mod reach;
 mod same;

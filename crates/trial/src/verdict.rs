@@ -4,7 +4,7 @@ use crate::figures::{loads, seconds};
 use crate::{drops, transfers, worse};
 use tidegate_measure::Durations;
 use tidegate_measure::numbers::{milliseconds, percent, rate};
-use tidegate_measure::trial::{ClassSeries, TreeNode, TrialDocument, TrialProbe, TrialRun};
+use tidegate_measure::trial::{ClassSeries, LinkFacts, TreeNode, TrialDocument, TrialProbe, TrialRun};
 use tidegate_policy::Kind;
 
 /// The sentences, the most important first.
@@ -64,15 +64,27 @@ fn speaker(run: &TrialRun) -> Option<&TrialProbe> {
 
 /// Its 95th percentile in ns.
 fn figure(run: &TrialRun) -> Option<u64> {
-    speaker(run)?.figures(run.window).rtt.percentile(95.0)
+    percentile(run, 95.0)
 }
 
-/// What the probe takes where nothing waits, in ns: measured on the idle link, else the path's round trip and
-/// a full frame each way.
+pub(crate) fn percentile(run: &TrialRun, percent: f64) -> Option<u64> {
+    speaker(run)?.figures(run.window).rtt.percentile(percent)
+}
+
+/// The run without transfers and without the policy.
+pub(crate) fn idle_run(runs: &[TrialRun]) -> Option<&TrialRun> {
+    runs.iter().find(|run| !run.policy && run.flows.is_empty())
+}
+
+/// What the probe takes without transfers, in ns: measured on the idle link, else where nothing waits.
 fn idle(trial: &TrialDocument) -> u64 {
-    let measured = trial.runs.iter().find(|run| !run.policy && run.flows.is_empty()).and_then(figure);
+    idle_run(&trial.runs).and_then(figure).unwrap_or_else(|| unloaded(&trial.link))
+}
+
+/// The path's round trip and a full frame each way, in ns.
+pub(crate) fn unloaded(link: &LinkFacts) -> u64 {
     let frame = |bits: u64| FULL_FRAME * 8_000_000_000 / bits.max(1);
-    measured.unwrap_or_else(|| trial.link.rtt_ns + frame(trial.link.up_bits) + frame(trial.link.down_bits))
+    link.rtt_ns + frame(link.up_bits) + frame(link.down_bits)
 }
 
 /// Bytes of a full frame.
@@ -580,12 +592,8 @@ mod tests {
             });
             sentences(&trial(vec![run("up", false, Some(before), 9), with], 9_000_000, "fq_codel")).remove(0)
         };
-        assert!(
-            lossy(40, 1528).ends_with("instead of 40.0 ms; and 33.0 % of them are lost."),
-            "{}",
-            lossy(40, 1528)
-        );
-        assert!(lossy(1528, 40).ends_with("times shorter); but 33.0 % of them are lost."));
+        assert!(lossy(40, 1528).ends_with("instead of 40.0 ms, and 33.0 % are lost."), "{}", lossy(40, 1528));
+        assert!(lossy(1528, 40).ends_with("times shorter), but 33.0 % are lost."));
     }
 
     #[test]
