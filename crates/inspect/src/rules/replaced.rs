@@ -76,8 +76,8 @@ fn root(gateway: &mut Gateway, dev: &str) -> Option<(Kind, Handle)> {
     Some((root.kind, root.handle))
 }
 
-/// The finding about a command that takes the place of a root qdisc which an earlier command made: of the same
-/// file, where it limited or delayed packets by itself; of another one, whatever it was.
+/// The finding about a command that takes the place of a root qdisc which an earlier command made: in the
+/// same file, where that qdisc limited or delayed packets itself; in another one, whatever it was.
 fn root_removed(
     reading: &PolicyModel,
     at: usize,

@@ -31,8 +31,8 @@ impl<'s> Switch<'s> {
     /// For a policy that is off now. `turn`: how long it is left on at most.
     ///
     /// # Errors
-    /// This program cannot be found again, or cannot apply the policy; or it is on, or another one is, so that
-    /// a line without any cannot be measured.
+    /// This program cannot be found again, or cannot apply the policy; or it is on, or another one is, so
+    /// that a line without any cannot be measured.
     pub(super) fn new(options: &VerifyOptions, turn: Duration, say: &'s dyn Fn(&str)) -> Result<Switch<'s>> {
         let program = std::env::current_exe().context("this program's own file")?;
         let how = match (&options.with, &options.without) {
@@ -116,7 +116,8 @@ fn applied(program: &PathBuf) -> Result<Value> {
     status.map_err(std::io::Error::from).context("what `tidegate status --json` said")
 }
 
-/// Refuses a policy on whose devices another one is applied: the turns without it would be measured with that.
+/// Refuses a policy on whose devices another one is applied: the turns without it would be measured with the
+/// other.
 fn must_be_alone(plan: &Value, status: &Value) -> Result<()> {
     let list = |of: &Value| of.as_array().map_or(&[][..], Vec::as_slice).to_vec();
     let wanted: Vec<Value> =

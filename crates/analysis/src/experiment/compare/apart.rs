@@ -132,7 +132,8 @@ fn policies(sides: &[Side]) -> Vec<String> {
     differing.into_iter().map(sentence).collect()
 }
 
-/// Which results have other commands for a policy than which: `in c than in a and b`. `None`: all have the same.
+/// Which results have other commands for a policy than which: `in c than in a and b`. `None`: all have the
+/// same.
 fn other_commands(sides: &[Side], name: &str) -> Option<String> {
     let mut groups: Vec<(&[(String, Vec<String>)], Vec<String>)> = Vec::new();
     for side in sides {
