@@ -161,7 +161,23 @@ fn about_daemon(name: &str, one: &Value) -> String {
             LATE_NS / 1_000_000
         );
     }
-    out
+    out + &about_refused(daemon)
+}
+
+/// A warning about packets that the devices did not take, and packets lost before they came to the daemon,
+/// where they are a thousandth at least of what came.
+fn about_refused(daemon: &Value) -> String {
+    let received = daemon["counts"]["received"].as_u64().unwrap_or(0);
+    let refused = |member: &str, what: &str| {
+        let count = daemon["packet_io_counts"][member].as_u64().unwrap_or(0);
+        (count > 0 && count.saturating_mul(1000) >= received)
+            .then(|| format!("  warning: {what} {count} packets, of {received} received\n"))
+    };
+    let lines = [
+        refused("refused", "the device refused"),
+        refused("overruns", "the kernel's queue before the daemon was full and lost"),
+    ];
+    lines.into_iter().flatten().collect()
 }
 
 /// How often, in words.
@@ -193,6 +209,20 @@ mod tests {
         assert_eq!(about_classes(&same), "  classes: 1:10 (calls), 1:20 (web\\x1b[31m)\n");
         let differ = json!({"eth0": {"1:10": "calls"}, "lan": {"1:10": "web"}});
         assert_eq!(about_classes(&differ), "  classes: eth0 1:10 (calls), lan 1:10 (web)\n");
+    }
+
+    #[test]
+    fn packets_that_the_device_refused_are_a_warning_if_they_are_many() {
+        let of = |refused: u64, overruns: u64| {
+            about_refused(&json!({
+                "counts": {"received": 5000},
+                "packet_io_counts": {"refused": refused, "overruns": overruns},
+            }))
+        };
+        assert_eq!(of(4, 4), "");
+        assert_eq!(of(5, 0), "  warning: the device refused 5 packets, of 5000 received\n");
+        assert!(of(0, 5).contains("lost 5 packets"));
+        assert_eq!(about_refused(&json!({})), "");
     }
 
     #[test]
