@@ -132,10 +132,13 @@ fn policies(sides: &[Side]) -> Vec<String> {
     differing.into_iter().map(sentence).collect()
 }
 
+/// The commands of a policy, by router.
+type Commands = [(String, Vec<String>)];
+
 /// Which results have other commands for a policy than which: `in c than in a and b`. `None`: all have the
 /// same.
 fn other_commands(sides: &[Side], name: &str) -> Option<String> {
-    let mut groups: Vec<(&[(String, Vec<String>)], Vec<String>)> = Vec::new();
+    let mut groups: Vec<(&Commands, Vec<String>)> = Vec::new();
     for side in sides {
         for policy in side.experiment.policies.iter().filter(|policy| policy.name == name) {
             match groups.iter_mut().find(|(commands, _)| *commands == policy.commands) {
