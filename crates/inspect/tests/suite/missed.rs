@@ -192,6 +192,27 @@ fn a_filter_for_acknowledgements_takes_data() {
     }
 }
 
+#[test]
+fn a_mark_is_saved_and_never_restored() {
+    let rules = |first: &str, mark: &str| {
+        tree(&format!(
+            "tc filter add dev eth0 parent 1: prio 1 handle 1 fw flowid 1:10\n{first}\
+             iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 {mark} -j MARK --set-mark 1\n\
+             iptables -t mangle -A POSTROUTING -o eth0 -j CONNMARK --save-mark"
+        ))
+    };
+    let parts = [
+        "9 warning R9: connections get mark 1, and no rule restores it",
+        "established out eth0: its queue with mark 0",
+        "-I POSTROUTING -j CONNMARK --restore-mark",
+    ];
+    check_finding(&rules("", "--syn"), &[Rule::Connmark], &parts);
+    let restore = "iptables -t mangle -A POSTROUTING -o eth0 -j CONNMARK --restore-mark\n";
+    silent(&rules(restore, "--syn"), &[Rule::Connmark]);
+    // Every packet of the connection is marked by itself.
+    silent(&rules("", ""), &[Rule::Connmark]);
+}
+
 /// 16 is 0x10, and 10 is not.
 #[test]
 fn a_mark_is_written_in_one_base_and_matched_in_the_other() {
