@@ -39,6 +39,7 @@ impl Recorded {
         self.silenced
             // What the kernel has it need not load again.
             || self.call.tool == "insmod" && self.stderr.contains("File exists")
+            || self.call.makes_loaded_ifb(&self.stderr)
             // `tc qdisc add sfq help` prints the help, and fails.
             || self.call.args.iter().any(|word| word == "help")
             || self.source.as_ref().is_some_and(|source| {

@@ -249,7 +249,14 @@ fn with_remedy(mut error: clap::Error, parser: &clap::Command, words: &[OsString
     }
     let last = command.get_positionals().find(|argument| argument.is_last_set());
     let remedy = match last.map(|argument| argument.get_id().as_str()) {
-        Some("args") => format!("arguments for the script come after `--`: `-- {word}`"),
+        Some("args") => {
+            let of_policy = match command.get_arguments().any(|argument| argument.get_long() == Some("also"))
+            {
+                true => format!("; another file of the policy is given with --also: `--also {word}`"),
+                false => String::new(),
+            };
+            format!("arguments for the script come after `--`: `-- {word}`{of_policy}")
+        }
         Some("program") => format!("the program comes after `--`: `-- {word}`"),
         Some("command") => {
             format!("one scenario file at a time; the command of --at comes after `--`: `-- {word}`")

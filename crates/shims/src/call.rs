@@ -16,6 +16,21 @@ pub struct Call {
 }
 
 impl Call {
+    /// Whether it makes an ifb that is there already, by the tool's message: `modprobe ifb` makes ifb0 and
+    /// ifb1, and then nothing is missing.
+    #[must_use]
+    pub fn makes_loaded_ifb(&self, stderr: &str) -> bool {
+        let words: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        let is_ifb =
+            |name: &&str| name.strip_prefix("ifb").is_some_and(|number| number.parse::<u16>().is_ok());
+        self.tool == "ip"
+            && words.contains(&"link")
+            && words.contains(&"add")
+            && words.windows(2).any(|pair| pair == ["type", "ifb"])
+            && words.iter().any(is_ifb)
+            && stderr.contains("File exists")
+    }
+
     /// Whether it deleted something that was not there, by the tool's message. Scripts that first undo an
     /// earlier run do so.
     #[must_use]
@@ -201,6 +216,19 @@ pub enum LinkChange {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_ifb_of_the_module_is_there() {
+        let of = |words: &str, stderr: &str| {
+            let args = words.split(' ').map(str::to_owned).collect();
+            Call { tool: "ip".into(), args, stdin: None, cwd: "/".into() }.makes_loaded_ifb(stderr)
+        };
+        let exists = "RTNETLINK answers: File exists";
+        assert!(of("link add ifb0 type ifb", exists) && of("link add dev ifb1 up type ifb", exists));
+        assert!(!of("link add ifb0 type ifb", "RTNETLINK answers: Operation not permitted"));
+        assert!(!of("link add ifb0 type dummy", exists) && !of("link add up0 type ifb", exists));
+        assert!(!of("link set ifb0 type ifb", exists));
+    }
 
     #[test]
     fn what_was_not_there_need_not_be_deleted() {

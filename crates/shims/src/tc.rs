@@ -47,7 +47,11 @@ fn carry_out(shim: &mut ToolShim<'_>, parsed: TcCommandLine, words: &[String]) -
                         if shim.machine.warns || !of_htb {
                             reply.stderr = format!("Warning: {warning}\n").into_bytes();
                         }
-                        shim.machine.kernel_log.push(warning);
+                        // In the log it begins otherwise (6.1 was asked).
+                        shim.machine.kernel_log.push(match warning.strip_prefix("sch_htb: ") {
+                            Some(text) => format!("HTB: {text}"),
+                            None => warning,
+                        });
                     }
                     let machine = &*shim.machine;
                     let caveats = caveat(&op, &machine.gateway, &machine.classes_made)

@@ -99,7 +99,7 @@ fn load(name: TrialLoad, options: &TrialSettings, policy: &TrialPolicy) -> Load 
         TrialLoad::Both => {
             let (ups, downs) = (n.unwrap_or(2), n.unwrap_or(3));
             let items = up(ups).into_iter().chain(downloads(downs)).collect();
-            (format!("{}, {}", count(ups, "upload"), count(downs, "download")), items)
+            (format!("{} and {}", count(ups, "upload"), count(downs, "download")), items)
         }
         TrialLoad::Server => {
             let n = n.unwrap_or(2);
@@ -111,7 +111,7 @@ fn load(name: TrialLoad, options: &TrialSettings, policy: &TrialPolicy) -> Load 
         TrialLoad::Hosts => {
             let ours = uploads(1).into_iter().map(|item| of(OTHER, "upload of the other computer", item));
             (
-                "4 uploads of one computer, 1 of another".to_owned(),
+                "4 uploads of one computer and 1 of another".to_owned(),
                 uploads(4).into_iter().chain(ours).collect(),
             )
         }
@@ -119,8 +119,10 @@ fn load(name: TrialLoad, options: &TrialSettings, policy: &TrialPolicy) -> Load 
         TrialLoad::Tcp1down => ("1 download".to_owned(), downloads(1)),
         TrialLoad::TcpNup => (count(n.unwrap_or(12), "upload"), up(n.unwrap_or(12))),
         TrialLoad::TcpNdown => (count(n.unwrap_or(12), "download"), downloads(n.unwrap_or(12))),
-        TrialLoad::Rrul => ("RRUL: 4 uploads, 4 downloads, each with its own mark".to_owned(), rrul(&RRUL)),
-        TrialLoad::RrulBe => ("4 uploads, 4 downloads".to_owned(), rrul(&[("BE", 0); 4])),
+        TrialLoad::Rrul => {
+            ("4 uploads and 4 downloads, each with its own mark (RRUL)".to_owned(), rrul(&RRUL))
+        }
+        TrialLoad::RrulBe => ("4 uploads and 4 downloads".to_owned(), rrul(&[("BE", 0); 4])),
         TrialLoad::UdpFlood => ("a flood of UDP".to_owned(), vec![flood(options)]),
     };
     Load { id: id.to_owned(), title, items }

@@ -298,8 +298,9 @@ impl TrialPolicy {
             .or_else(|| other(DeviceKind::Bridge, false))
             .or_else(|| other(DeviceKind::Ethernet, false))
             .unwrap_or_else(|| "lan0".to_owned());
-        let warned = machine.kernel_log.iter().map(|line| format!("the kernel would warn: {line}"));
-        notes.extend(warned);
+        // Two devices may have the same classes.
+        let logged: BTreeSet<&str> = machine.kernel_log.iter().map(String::as_str).collect();
+        notes.extend(logged.into_iter().map(|line| format!("the kernel would log: {line}")));
         let dissector = machine.gateway.dissector();
         let uses = OnceLock::new();
         Ok(TrialPolicy {

@@ -41,11 +41,7 @@ pub(super) fn stopped(trial: &TrialDocument) -> Vec<String> {
     let found = alone(trial).into_iter().filter(|one| one.with < one.without / NOTHING);
     let sentence = |Carried { run, without, with, .. }: Carried<'_>| {
         let (with, without) = (rate(with), rate(without));
-        format!(
-            "With the policy {} {} as good as nothing: {with} instead of {without}.",
-            run.title,
-            verb(run)
-        )
+        format!("With the policy {} {} almost nothing: {with} instead of {without}.", run.title, verb(run))
     };
     found.map(sentence).collect()
 }
@@ -59,9 +55,14 @@ pub(super) fn cost(trial: &TrialDocument, hardest: Option<&str>) -> Vec<String> 
             change if change > 0.5 => format!("{change:.0} % more"),
             _ => "as much".to_owned(),
         };
+        // Where nothing changes, one figure is enough.
+        let figures = match how.as_str() {
+            "as much" => format!(" as without the policy: {}", rate(with)),
+            _ => format!(": {} instead of {}", rate(with), rate(without)),
+        };
         let alone = if hardest == Some(run.load.as_str()) { "" } else { "Alone, " };
         let (title, verb) = (&run.title, verb(run));
-        format!("{alone}{title} {verb} {how} {word}: {} instead of {}.", rate(with), rate(without))
+        format!("{alone}{title} {verb} {how} {word}{figures}.")
     };
     let paid = alone(trial).into_iter().filter(|one| one.with >= one.without / NOTHING);
     paid.map(sentence).chain(together(trial)).collect()

@@ -1,12 +1,12 @@
 //! Rules and filters in a few words: `udp`, `tcp port 80, 443`, `tcp ACK, 40 to 64 bytes`.
 
+use tidegate_inspect::bytes::condition_words;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{
     Condition, Connbytes, Connstate, Connstates, CountMode, Match, NetfilterRule,
 };
 use tidegate_policy::{FilterOp, FilterParams, FlowKeySet, U32Key, U32Params};
-use tidegate_syntax::tc::{Object, ShowFlags, ShowWhat};
 
 /// The conditions of a rule, interfaces left out; `connection`: it marks whole connections, so that only the
 /// first packet must match.
@@ -180,22 +180,14 @@ pub(super) fn filter(dump: &FilterDump, marked: Option<String>) -> Option<String
             format!("flow by {}", names.join(", "))
         }
         FilterParams::Matchall(_) => everything(dump.protocol),
-        FilterParams::Flower(flower) => {
-            // As tc lists them, without the protocol, which is repeated with every key of an address or a
-            // port.
-            let listed = tidegate_syntax::tc::show_filters(
-                std::slice::from_ref(dump),
-                &ShowWhat::of(Object::Filter),
-                &ShowFlags::default(),
-            );
-            let words: Vec<&str> = listed.split_whitespace().collect();
-            let from = words.iter().position(|word| *word == "eth_type").map_or(0, |at| at + 2);
-            let keys = words.get(from..).unwrap_or_default();
-            let keys: Vec<&str> =
-                keys.iter().take(2 * flower.keys.len()).take_while(|w| **w != "not_in_hw").copied().collect();
-            if keys.is_empty() { everything(dump.protocol) } else { keys.join(" ") }
+        // In tc's words.
+        FilterParams::Flower(_) | FilterParams::Basic(_) => {
+            let conditions = condition_words(params);
+            match conditions.trim() {
+                "" => everything(dump.protocol),
+                conditions => conditions.to_owned(),
+            }
         }
-        FilterParams::Basic(_) => "basic".to_owned(),
     })
 }
 

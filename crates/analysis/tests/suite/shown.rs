@@ -80,7 +80,7 @@ fn the_legend_states_what_is_known() {
     let legend =
         |before: &[u64], after: &[u64]| Comparing::new(&sides([repeats(before), repeats(after)])).legend();
     let (low, high) = ([10, 11, 12, 13, 14], [20, 21, 22, 23, 24]);
-    let test = "exact permutation test of 3 figures, Benjamini and Hochberg's correction";
+    let test = "exact permutation test of the 3 figures that vary, Benjamini and Hochberg's correction";
     let significant =
         format!("* significant: of changes so marked 1 in 20 at most is expected to be chance ({test})");
     assert_eq!(legend(&low, &high), [significant]);

@@ -33,7 +33,7 @@ pub struct Options {
     /// Arguments for a script
     #[arg(last = true)]
     pub args: Vec<String>,
-    /// More files of the policy
+    /// More files of the policy: the rules beside a tc batch
     #[arg(long, alias = "with", value_name = "FILE")]
     pub also: Vec<PathBuf>,
     /// Take packets from a capture (pcap or pcapng): the first of each flow

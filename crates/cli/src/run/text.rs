@@ -88,7 +88,10 @@ pub(super) fn summary(run: &mut Run<'_>) -> String {
     }
     // What a tool printed, the script's output has shown.
     let calls = || run.outcomes.iter().flat_map(|outcome| &outcome.calls).filter(|call| !call.silenced);
-    let is_shown = |warning: &str| calls().any(|call| call.stderr.contains(warning));
+    let is_shown = |warning: &str| {
+        let text = warning.strip_prefix("HTB: ").unwrap_or(warning);
+        calls().any(|call| call.stderr.contains(text))
+    };
     for warning in run.machine.kernel_log.iter().filter(|warning| !is_shown(warning)) {
         let _ = writeln!(out, "kernel: {warning}");
     }

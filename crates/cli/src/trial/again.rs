@@ -43,6 +43,9 @@ fn timeout(time: Duration) -> String {
 /// The words of the command; options at their defaults are left out.
 fn command(o: &Options, (up, down): (Rate, Rate)) -> String {
     let mut line = format!("tidegate try {}", quoted_path(&o.script));
+    for file in &o.also {
+        let _ = write!(line, " --also {}", quoted_path(file));
+    }
     let _ = write!(line, " --up {} --down {}", tc_rate(up.as_bits()), tc_rate(down.as_bits()));
     let mut add = |flag: &str, value: String, default: bool| {
         if !default {

@@ -13,7 +13,8 @@ use tidegate_trial::{Configured, TrialPolicy};
 /// When it cannot be run, does not end, ends with an error, or issues a command that fails (unless failures
 /// are allowed).
 pub(crate) fn take_in(options: &Options) -> anyhow::Result<TrialPolicy> {
-    let taken = tidegate_loader::read(std::slice::from_ref(&options.script), &options.how_to_read())?;
+    let files = [std::slice::from_ref(&options.script), &options.also].concat();
+    let taken = tidegate_loader::read(&files, &options.how_to_read())?;
     show_errors(&taken.outcomes);
     if let Some(nothing) = taken.nothing_found() {
         taken.troubles().for_each(|trouble| eprintln!("{trouble}"));

@@ -37,6 +37,9 @@ pub struct Options {
     /// Arguments for the script
     #[arg(last = true)]
     pub args: Vec<String>,
+    /// More files of the policy: the rules beside a tc batch
+    #[arg(long, value_name = "FILE")]
+    pub also: Vec<PathBuf>,
     /// The link's upload rate; default: that of a short policy
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub up: Option<Rate>,

@@ -279,7 +279,7 @@ fn effects(rule: &NetfilterRule, met: &RuleTrace) -> Vec<String> {
         Some(NetfilterTarget::Drop | NetfilterTarget::Reject(_)) => Some("it is dropped".to_owned()),
         Some(NetfilterTarget::Return) => Some("back to the chain before".to_owned()),
         Some(NetfilterTarget::Jump(chain) | NetfilterTarget::Goto(chain)) => {
-            Some(format!("on in chain {chain}"))
+            Some(format!("continues in chain {chain}"))
         }
         Some(NetfilterTarget::Translate(how)) => {
             Some(format!("its connection is translated: {}", how.how.name()))

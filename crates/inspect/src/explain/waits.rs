@@ -71,7 +71,7 @@ impl Bands {
             Bands::Strict => "strict bands",
         };
         format!(
-            "{which} are served first: it waits while they have packets that may leave, without end if they \
+            "{which} are served first: it waits while they have packets that may leave, indefinitely if they \
             always do"
         )
     }
@@ -440,7 +440,7 @@ fn delayed(netem: &NetemParams) -> String {
     let (delay, jitter) = (netem.latency_ns as f64 / 1e6, netem.jitter_ns as f64 / 1e6);
     let mut text = format!("netem holds it back for {delay:.1} ms");
     if netem.jitter_ns != 0 {
-        text.push_str(&format!(", give or take {jitter:.1} ms"));
+        text.push_str(&format!(", with {jitter:.1} ms of jitter"));
     }
     let correlation = netem.correlations.unwrap_or_default();
     if netem.gap > 0 {

@@ -112,7 +112,7 @@ fn past(reading: &PolicyModel, dev: &str, arrives: bool, filters: &[&FilterDump]
         rule: Rule::OtherProtocols,
         level: Level::Note,
         place: at_protocol(step),
-        what: format!("{name} over IPv6 that {does} is not {how}, as it is over IPv4"),
+        what: format!("{name} over IPv6 that {does} is not {how}; over IPv4 it is"),
         because: "the filters there match IPv4 only".into(),
         witness: Some(Witness::Packet { packet: packet.to_string(), went }),
         fix: Some(Fix { what: remedy(filter).into(), edits: Vec::new() }),

@@ -3,8 +3,9 @@
 
 use super::context::{RuleContext, witness};
 use super::making::{at_word, edit};
-use crate::finding::{self, Finding, Fix, Level};
+use crate::finding::{self, Finding, Fix, Level, Witness};
 use crate::lost::Thing;
+use crate::packet::Packet;
 use crate::probe::ProbeResult;
 use crate::reach::Candidate;
 use crate::reading::{PolicyModel, Step};
@@ -12,7 +13,7 @@ use crate::sets::bdd::TooLarge;
 use crate::sets::field::Field;
 use crate::walk::tree::{By, Parts, Place};
 use std::collections::{BTreeMap, BTreeSet};
-use tidegate_gateway::DropReason;
+use tidegate_gateway::{DropReason, EgressPath};
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
@@ -121,11 +122,7 @@ fn past_all(
         (true, _) => {
             (Level::Note, format!("ARP and what else is not IP goes past all classes of {}", place.1))
         }
-        (false, 0) => (
-            Level::Warning,
-            format!("{} has no default class: what no filter takes goes past all classes", place.1),
-        ),
-        (false, _) => (Level::Error, missing_default(context, &place.0, named)),
+        (false, _) => past_default(context, place, htb.default),
     };
     Ok(Some(Finding {
         rule: finding::Rule::Default,
@@ -139,9 +136,7 @@ fn past_all(
                     place.1, qdisc.parent
                 )
             }
-            false => "such packets leave at the speed of the device, before all others, and fill the queue \
-                behind it"
-                .into(),
+            false => PAST_ALL.into(),
         },
         witness: witness(
             &candidate,
@@ -149,6 +144,62 @@ fn past_all(
         ),
         fix: if ip.is_empty() { None } else { default_fix(context, place, step) },
     }))
+}
+
+/// What it does to packets to go past all classes of a root.
+const PAST_ALL: &str =
+    "such packets leave at the speed of the device, before all others, and fill the queue behind it";
+
+/// How wrong it is that IP goes past all classes of HTB, in words.
+fn past_default(context: &RuleContext<'_>, place: &Place, default: u32) -> (Level, String) {
+    match default {
+        0 => (
+            Level::Warning,
+            format!("{} has no default class: what no filter takes goes past all classes", place.1),
+        ),
+        _ => (Level::Error, missing_default(context, &place.0, place.1.class(default as u16))),
+    }
+}
+
+/// Packets of some protocols and ports, which filters for customers' addresses leave to the default.
+const PLAIN: [&str; 3] = [
+    "tcp 192.168.1.10:40000 > 198.51.100.7:443",
+    "udp 192.168.1.10:40000 > 198.51.100.7:443",
+    "tcp [2001:db8:1::a]:40000 > [2001:db8:2::7]:443",
+];
+
+/// R11 of a device of which it is not decided where packets go: one packet that the engine sends past all
+/// classes shows it, too.
+pub(super) fn by_engine(context: &mut RuleContext<'_>, device: &str) -> Option<Finding> {
+    let reading = context.reading;
+    let qdisc = reading.qdiscs.iter().find(|qdisc| {
+        qdisc.dev == device && qdisc.parent == Handle::ROOT && matches!(qdisc.params, QdiscParams::Htb(_))
+    })?;
+    let QdiscParams::Htb(htb) = &qdisc.params else { return None };
+    let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
+    let place: Place = (device.to_owned(), qdisc.handle);
+    let has_classes =
+        reading.classes.iter().any(|class| class.dev == device && class.classid.qdisc() == qdisc.handle);
+    if !has_classes || refused_already(context, &place, qdisc.handle.class(htb.default as u16)) {
+        return None;
+    }
+    let id = context.prober.device(device)?;
+    let packet = PLAIN.into_iter().find_map(|words| {
+        let packet = Packet { to: Some(device.to_owned()), ..Packet::parse(words).ok()? };
+        let way = context.send_by(&packet, device, EgressPath::Forwarded(None))?;
+        let past = way.stop_at(id).is_some_and(|stop| stop.classes.is_empty());
+        (past && way.dropped.is_none()).then_some(packet)
+    })?;
+    let (level, what) = past_default(context, &place, htb.default);
+    Some(Finding {
+        rule: finding::Rule::Default,
+        level,
+        place: at_word(step, "default"),
+        what,
+        because: PAST_ALL.into(),
+        witness: Some(Witness::Packet { packet: packet.to_string(), went: "no class at all".into() }),
+        fix: default_fix(context, &place, step),
+    })
 }
 
 /// Why no packet waits in a class that a default names.

@@ -16,7 +16,7 @@ use crate::walk::{RuleKey, RuleSeen};
 use crate::words::named;
 use std::collections::BTreeSet;
 use tidegate_packet::Handle;
-use tidegate_packet::header::ethertype;
+use tidegate_packet::header::{ethertype, proto, tcp_flags};
 use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Connstate, NetfilterTarget};
 use tidegate_policy::{FilterOp, FilterParams};
@@ -493,7 +493,12 @@ fn connections(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> 
                 NetfilterTarget::Connmark(ConnmarkTarget::Set { value, .. })
                     if !reads_connmarks(context.reading) =>
                 {
-                    found.extend(not_restored(context, key, seen, *value)?);
+                    found.extend(not_restored(context, key, seen, Some(*value))?);
+                }
+                NetfilterTarget::Connmark(ConnmarkTarget::Save { .. })
+                    if !reads_connmarks(context.reading) =>
+                {
+                    found.extend(not_restored(context, key, seen, None)?);
                 }
                 NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }) if !written => {
                     found.extend(nothing_kept(context, key))
@@ -505,28 +510,64 @@ fn connections(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> 
     Ok(found)
 }
 
+/// Of the packets that a rule matches, those that leave with a mark.
+fn with_marks(context: &mut RuleContext<'_>, seen: &RuleSeen) -> Result<Parts, TooLarge> {
+    let walked = &mut context.reached.walked;
+    let early = walked.ways.iter().position(|way| *way == Way::ComesIn);
+    let mut marked = Parts::default();
+    for (way, passing) in walked.arrived.clone() {
+        let before = early.filter(|_| matches!(walked.ways[way], Way::Forwarded(_)));
+        let before = before.map_or(Set::NONE, |early| seen.matched.by(early));
+        let matched = walked.space.store.or(seen.matched.by(way), before)?;
+        let set = walked.space.store.and(matched, passing.set)?;
+        let states = &walked.states;
+        let set = walked.space.store.select(passing.states, set, &mut |n| states.get(n).mark != 0)?;
+        marked.add(&mut walked.space, way, set)?;
+    }
+    Ok(marked)
+}
+
+/// A mark that a connection gets, and its packets never; `None`: that of a packet, which is saved.
 fn not_restored(
     context: &mut RuleContext<'_>,
     key: &RuleKey,
     seen: &RuleSeen,
-    mark: u32,
+    mark: Option<u32>,
 ) -> Result<Option<Finding>, TooLarge> {
     let Some(step) = context.step_of_rule(key) else { return Ok(None) };
-    let Some(mut candidate) = context.reached.pick(context.reading, &seen.matched)? else { return Ok(None) };
+    let concerned = if mark.is_some() { seen.matched.clone() } else { with_marks(context, seen)? };
+    let Some(mut candidate) = context.reached.pick(context.reading, &concerned)? else { return Ok(None) };
+    // What is saved is what the first packet has.
+    let saved = match mark {
+        Some(mark) => mark,
+        None => {
+            candidate.packet.state = Some(Connstate::New);
+            context.send(&candidate).mark
+        }
+    };
     candidate.packet.state = Some(Connstate::Established);
+    if candidate.packet.protocol == proto::TCP {
+        candidate.packet.tcp_flags = tcp_flags::ACK;
+    }
     let way = context.send(&candidate);
-    if way.mark == mark {
+    if way.mark == saved {
         return Ok(None);
     }
     Ok(Some(Finding {
         rule: Rule::Connmark,
         level: Level::Warning,
-        place: super::making::at_word(step, "--set-mark"),
-        what: format!("connections get mark {mark}, and no rule restores it to their packets"),
+        place: super::making::at_word(step, if mark.is_some() { "--set-mark" } else { "--save-mark" }),
+        what: format!("connections get mark {saved}, and no rule restores it to their packets"),
         because: "filters see the mark of the packet, which stays as it was".into(),
         witness: witness(&candidate, &format!("its queue with mark {}", way.mark)),
         fix: Some(Fix {
-            what: format!("add `-A {} -j CONNMARK --restore-mark` behind it", key.chain),
+            what: match mark {
+                Some(_) => format!("add `-A {} -j CONNMARK --restore-mark` behind it", key.chain),
+                None => format!(
+                    "restore it before the rules that give marks: `-I {} -j CONNMARK --restore-mark`",
+                    key.chain
+                ),
+            },
             edits: Vec::new(),
         }),
     }))

@@ -2,9 +2,11 @@
 //! was left out is reported.
 
 use super::context::{Checks, RuleContext, not_decided};
+use super::defaults;
 use crate::finding::Finding;
 use crate::reach::Reached;
 use crate::reading::PolicyModel;
+use crate::words::named;
 use std::collections::BTreeSet;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{Act, Control, FilterParams};
@@ -47,13 +49,19 @@ pub(super) fn check(context: &mut RuleContext<'_>, families: &[Checks], conditio
     if failed > 0 || reasons.is_empty() {
         reasons.push(format!("the sets of packets that {condition} match are too intricate"));
     }
+    for device in &left_out {
+        found.extend(defaults::by_engine(context, device));
+    }
     let mut because = reasons.join("; ");
     if !decided.is_empty() {
-        because.push_str(&format!("; what comes to {} was", decided.join(", ")));
+        because.push_str(&format!("; of {} it was decided", named(&decided)));
+    }
+    if !left_out.is_empty() {
+        because.push_str("; R1, R6, R8 to R11, R14, R22, R23 and R27, which need it, were left out there");
     }
     let what = match left_out.is_empty() {
         true => "which packets netfilter's rules get was not decided".to_owned(),
-        false => format!("which packets go where on {} was not decided", left_out.join(", ")),
+        false => format!("which packets go where on {} was not decided", named(&left_out)),
     };
     found.push(Finding { what, ..not_decided(because) });
     found
@@ -94,7 +102,11 @@ fn foreign(reading: &PolicyModel, dump: &FilterDump) -> Option<String> {
         Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_) => true,
         other => arrives && changes(other),
     })?;
-    Some(filter_text(reading, dump, &format!("does {}, which is not followed", does.action.act.kind())))
+    Some(filter_text(
+        reading,
+        dump,
+        &format!("has the action {}, which is not followed", does.action.act.kind()),
+    ))
 }
 
 /// Does an action change what later filters see?
@@ -117,7 +129,11 @@ fn beyond(reading: &PolicyModel, dump: &FilterDump) -> Option<String> {
     let act = actions.iter().map(|dump| &dump.action.act);
     let does = act.clone().find(|act| changes(act));
     if let Some(act) = does {
-        return Some(filter_text(reading, dump, &format!("does {}, which is not followed", act.kind())));
+        return Some(filter_text(
+            reading,
+            dump,
+            &format!("has the action {}, which is not followed", act.kind()),
+        ));
     }
     let leaps = |act: &Act| act.controls().iter().any(|to| matches!(to, Control::Jump(_) | Control::Goto(_)));
     act.clone()

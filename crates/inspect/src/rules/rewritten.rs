@@ -152,10 +152,23 @@ fn replaced(context: &mut RuleContext<'_>, at: usize, net: Net) -> Result<Option
     let Some(source) = leaves_as(&mut context.prober, &candidate, &dump.dev) else { return Ok(None) };
     let Some(step) = context.step_of_filter(at).filter(|_| !net.has(source.into())) else { return Ok(None) };
     let before = context.hits(dump);
-    let way = context.send(&candidate);
+    let _ = context.send(&candidate);
     if context.hits(dump) != before {
         return Ok(None);
     }
+    // A packet that another filter leads to the same class shows nothing.
+    let class = super::context::classid(dump);
+    let mut ports = [443, 8080, 4000, 53].into_iter();
+    let shown = ports.find_map(|port| {
+        let mut other = candidate.clone();
+        if port != 443 {
+            other.packet.ports.1 = port;
+        }
+        let way = context.send(&other);
+        let there = context.prober.device(&dump.dev).and_then(|id| way.stop_at(id));
+        there.is_some_and(|stop| stop.leaf_class() != class).then_some((other, way))
+    });
+    let Some((candidate, way)) = shown else { return Ok(None) };
     let went = context.went(&way, &dump.dev);
     let fix = super::context::classid(dump).and_then(|class| by_rule(context, &candidate, class, net));
     Ok(Some(Finding {
@@ -207,7 +220,9 @@ fn by_rule(context: &RuleContext<'_>, candidate: &Candidate, class: Handle, net:
     prober.apply(&Op::Netfilter(op))?;
     let there = prober.travel(&candidate.packet, candidate.course).leaf_class() == Some(class);
     there.then(|| Fix {
-        what: format!("have netfilter sort it, which sees the address: iptables {words}"),
+        what: format!(
+            "classify it in netfilter, which sees the address before it is replaced: iptables {words}"
+        ),
         edits: Vec::new(),
     })
 }

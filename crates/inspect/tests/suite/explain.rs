@@ -96,7 +96,7 @@ leaves by eth0
 ends: eth0 1:1 1:20 20:2, pfifo by default
   the pfifo holds 1000 packets: at worst 999 of 1514 bytes are ahead, 1.51 MB: 12.1 s at the 1 Mbit/s it \
   may have when no other class sends
-  bands before this one are served first: it waits while they have packets that may leave, without end if \
+  bands before this one are served first: it waits while they have packets that may leave, indefinitely if \
   they always do
 "
     );

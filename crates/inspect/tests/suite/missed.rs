@@ -192,6 +192,47 @@ fn a_filter_for_acknowledgements_takes_data() {
     }
 }
 
+/// Which packets its tables take is not followed; one packet that the engine sends past all classes is enough.
+#[test]
+fn a_default_that_is_not_there_is_found_beside_hash_tables() {
+    let policy = |default: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default {default}\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate 100mbit\n\
+             tc filter add dev eth0 parent 1:0 prio 5 protocol ip u32\n\
+             tc filter add dev eth0 parent 1:0 prio 5 handle 2: protocol ip u32 divisor 256\n\
+             tc filter add dev eth0 protocol ip parent 1:0 prio 5 u32 ht 800:: match ip dst 10.1.2.0/24 \
+             hashkey mask 0x000000ff at 16 link 2:"
+        )
+    };
+    let parts = ["1 error R11: the default class 1:ffff is not there", "no class at all", "default 1"];
+    check_finding(&policy("ffff"), &[Rule::Default], &parts);
+    silent(&policy("1"), &[Rule::Default]);
+    let undecided = ["not followed", "R8 to R11, R14, R22, R23 and R27, which need it, were left out there"];
+    check_finding(&policy("1"), &[Rule::Undecided], &undecided);
+}
+
+#[test]
+fn a_mark_is_saved_and_never_restored() {
+    let rules = |first: &str, mark: &str| {
+        tree(&format!(
+            "tc filter add dev eth0 parent 1: prio 1 handle 1 fw flowid 1:10\n{first}\
+             iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 {mark} -j MARK --set-mark 1\n\
+             iptables -t mangle -A POSTROUTING -o eth0 -j CONNMARK --save-mark"
+        ))
+    };
+    let parts = [
+        "9 warning R9: connections get mark 1, and no rule restores it",
+        "established out eth0: its queue with mark 0",
+        "-I POSTROUTING -j CONNMARK --restore-mark",
+    ];
+    check_finding(&rules("", "--syn"), &[Rule::Connmark], &parts);
+    let restore = "iptables -t mangle -A POSTROUTING -o eth0 -j CONNMARK --restore-mark\n";
+    silent(&rules(restore, "--syn"), &[Rule::Connmark]);
+    // Every packet of the connection is marked by itself.
+    silent(&rules("", ""), &[Rule::Connmark]);
+}
+
 /// 16 is 0x10, and 10 is not.
 #[test]
 fn a_mark_is_written_in_one_base_and_matched_in_the_other() {

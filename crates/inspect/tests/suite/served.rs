@@ -46,7 +46,7 @@ fn a_guaranteed_rate_is_not_limited_from_above() {
 #[test]
 fn behind_other_bands_nothing_is_assured() {
     let first = "bands before this one are served first: it waits while they have packets that may leave, \
-    without end if they always do\n";
+    indefinitely if they always do\n";
     let tbf = "tc qdisc add dev eth0 root handle 1: prio priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\n\
                tc qdisc add dev eth0 parent 1:3 handle 30: tbf rate 1mbit burst 5k limit 15140";
     let output = "the bucket's queue holds 15.1 kB, all of which may be ahead: 121 ms at the 1 Mbit/s it may \

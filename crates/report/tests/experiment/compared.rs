@@ -75,5 +75,5 @@ fn as_text() {
 fn no_difference_is_reported_as_none() {
     let sides = sides(|_| {});
     let text = comparison_text(&Comparing::new(&sides));
-    assert!(text.contains("No change is significant (exact permutation test of "), "{text}");
+    assert!(text.contains("No change is significant (exact permutation test of the "), "{text}");
 }

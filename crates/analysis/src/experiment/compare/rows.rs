@@ -86,7 +86,9 @@ impl<'s> Comparing<'s> {
         let changes =
             || self.rows.iter().flat_map(|row| (1..row.found.len()).filter_map(|side| row.change(side)));
         let tested = self.rows.iter().flat_map(|row| &row.p_values).flatten().count();
-        let test = format!("exact permutation test of {tested} figures, Benjamini and Hochberg's correction");
+        let test = format!(
+            "exact permutation test of the {tested} figures that vary, Benjamini and Hochberg's correction"
+        );
         let mut sentences = Vec::new();
         if changes().any(|change| change.significant == Some(true)) {
             sentences.push(format!(
