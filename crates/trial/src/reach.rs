@@ -202,7 +202,9 @@ fn reason(
             "the filters before take all packets that fit those which lead to it".to_owned()
         }
         None if leading.is_empty() => {
-            "no filter leads to it, and no packet has a priority that would".to_owned()
+            "no filter leads to it, and no packet has a priority that would, unless its socket sets one \
+            (SO_PRIORITY)"
+                .to_owned()
         }
         None => "no packet fits what leads to it, or a filter or rule before takes those that do".to_owned(),
     }

@@ -6,6 +6,7 @@ use crate::bytes::protocol_name;
 use crate::packet::{CODE_POINTS, Packet, state_name};
 use crate::probe::PacketEntry;
 use crate::reading::PolicyModel;
+use crate::words::count;
 use tidegate_classify::netfilter::{CountedRule, Known, RuleTrace};
 use tidegate_gateway::{EgressPath, Gateway, tos_priority};
 use tidegate_packet::header::{ethertype, tcp_flags};
@@ -187,10 +188,12 @@ fn fact(what: &Condition, met: &RuleTrace, length: u16) -> String {
             format!("its state is {}", state_name(*state).to_uppercase())
         }
         Condition::Connbytes(_) => match counters {
-            Some((packets, bytes)) => format!(
-                "its connection has carried {} bytes in {} packets, and {} in {} against its direction",
-                bytes[0], packets[0], bytes[1], packets[1]
-            ),
+            Some((packets, bytes)) => {
+                let carried = |way: usize| {
+                    format!("{} bytes in {}", bytes[way], count(packets[way] as usize, "packet", "packets"))
+                };
+                format!("its connection has carried {}, and {} the other way", carried(0), carried(1))
+            }
             None => "its connection's bytes are not counted".into(),
         },
         Condition::IcmpType(..) => match head.network().get(header(head)..) {

@@ -4,12 +4,12 @@
 use super::Moment;
 use crate::reading::PolicyModel;
 use crate::words;
-use tidegate_gateway::{CakeReason, CakeTin, DeviceKind, DeviceSpec, Encap};
+use tidegate_gateway::{BacklogLocation, CakeReason, CakeTin, DeviceKind, DeviceSpec, Encap};
 use tidegate_packet::{FwMark, Handle, Meta, Nanos, Rate};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
     Ahead, CakeFlows, CakeParams, ClassLayout, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemLoss,
-    NetemParams, NetemProbability, PrioParams, QdiscParams, RateSpec, ServiceCurve,
+    NetemParams, NetemProbability, PrioParams, QdiscParams, RateSpec, RedParams, ServiceCurve,
 };
 use tidegate_qdisc::algo::{Cost, adjusted_size};
 use tidegate_syntax::units::{print_rate, print_time};
@@ -139,6 +139,33 @@ fn netems_above(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
     netems.collect()
 }
 
+/// The qdiscs on a packet's way that drop or mark at random before their queue is full.
+fn early(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
+    let sentence = |spot: &BacklogLocation| {
+        let dump = dump(reading, moment, spot.qdisc)?;
+        let (kind, handle) = (dump.kind.name(), dump.handle);
+        let of = |red: &RedParams, unit: &str| {
+            let does = match (red.nodrop, red.ecn) {
+                (true, _) => "marks",
+                (false, true) => "drops or marks",
+                (false, false) => "drops",
+            };
+            format!("{kind} {handle} {does} packets at random from an average of {} {unit} on", red.curve.min)
+        };
+        match &dump.params {
+            QdiscParams::Red(red) => Some(of(red, "bytes")),
+            QdiscParams::Choke(red) => Some(of(red, "packets")),
+            QdiscParams::Sfb(sfb) => Some(format!(
+                "{kind} {handle} drops or marks packets at random where more than {} wait in the bins of their \
+                flow",
+                sfb.target
+            )),
+            _ => None,
+        }
+    };
+    moment.stop.qdiscs.iter().filter_map(sentence).collect()
+}
+
 /// The fewest packets that a netem above the queue takes in all.
 fn least_netem(reading: &PolicyModel, moment: &Moment) -> Option<u64> {
     let above = moment.stop.qdiscs.split_last().map_or(&[][..], |(_, above)| above);
@@ -218,6 +245,7 @@ pub(super) fn at_worst(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
         Some((dump, _)) => of_params(dump, frame, served, least_netem(reading, moment)),
         None => of_hidden(reading, moment, leaf.kind, (frame, served)),
     };
+    lines.extend(early(reading, moment));
     lines.extend(netems_above(reading, moment));
     lines.extend(onward(reading, &moment.name, moment.spec));
     if served.by_weight {

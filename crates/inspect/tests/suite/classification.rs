@@ -724,7 +724,7 @@ fn ipv6_that_arrives_goes_past_filters_for_ipv4() {
     assert_eq!(
         of("handle ffff: ingress", &v4),
         "\
-line 2, note R14: TCP over IPv6 that arrives at eth0 is not policed, as it is over IPv4
+line 2, note R14: TCP over IPv6 that arrives at eth0 is not policed; over IPv4 it is
   the filters there match IPv4 only
   shown: tcp [2001:db8:2::7]:443 > [2001:db8:1::a]:40000 len 1500 in eth0: the host unchanged
   fix: take all: `protocol all`
@@ -751,7 +751,7 @@ line 2, note R14: TCP over IPv6 that arrives at eth0 is not policed, as it is ov
     let found = of("clsact", redirect);
     assert!(
         found.starts_with(
-            "line 2, note R14: TCP over IPv6 that arrives at eth0 is not redirected to eth1, as it is over IPv4\n"
+            "line 2, note R14: TCP over IPv6 that arrives at eth0 is not redirected to eth1; over IPv4 it is\n"
         ),
         "{found}"
     );

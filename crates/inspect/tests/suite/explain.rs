@@ -61,7 +61,7 @@ fn chains_jumps_translation_and_inner_classes() {
         "\
 netfilter prerouting, in eth1: table mangle
  + PREROUTING: -i eth1 -j MARKS :5
-     on in chain MARKS
+     continues in chain MARKS
  - MARKS: -m mark ! --mark 0x0 -j RETURN :2
      `-m mark ! --mark 0x0` does not hold: the mark is 0x0
  + MARKS: -p tcp -m tcp --dport 22 -j MARK --set-xmark 0x5/0xffffffff :3

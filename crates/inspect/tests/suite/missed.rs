@@ -192,7 +192,8 @@ fn a_filter_for_acknowledgements_takes_data() {
     }
 }
 
-/// Which packets its tables take is not followed; one packet that the engine sends past all classes is enough.
+/// Which packets its tables take is not followed; one packet that the engine sends past all classes is
+/// enough.
 #[test]
 fn a_default_that_is_not_there_is_found_beside_hash_tables() {
     let policy = |default: &str| {

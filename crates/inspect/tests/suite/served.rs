@@ -84,3 +84,19 @@ fn framing_that_the_class_above_does_not_count_matters_where_more_leaves() {
         ["2 warning R16", "with short packets more leaves than its 10 Mbit/s", "13.5 Mbit/s of the link"];
     check_finding(&of("20mbit"), &[Rule::Overhead], &parts);
 }
+
+/// What drops early, by its average, says so beside the limit.
+#[test]
+fn early_drops_are_named() {
+    let of = |qdisc: &str| at_worst(&format!("tc qdisc add dev eth0 root handle 1: {qdisc}"));
+    let red = of("red limit 100k min 10k max 30k avpkt 1000 bandwidth 5mbit");
+    assert!(red.contains("red 1: drops packets at random from an average of 10240 bytes on"), "{red}");
+    let marks = of("red limit 100k min 10k max 30k avpkt 1000 bandwidth 5mbit ecn");
+    assert!(marks.contains("red 1: drops or marks packets"), "{marks}");
+    let choke = of("choke limit 1000 min 50 max 150 bandwidth 5mbit");
+    assert!(
+        choke.contains("the choke holds 1000 packets") && choke.contains("average of 50 packets on"),
+        "{choke}"
+    );
+    assert!(of("sfb").contains("where more than 20 wait in the bins of their flow"));
+}

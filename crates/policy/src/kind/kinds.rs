@@ -181,6 +181,7 @@ impl Kind {
             QdiscParams::Codel(params) => codel::ahead(params),
             QdiscParams::FqCodel(params) => fq_codel::ahead(params),
             QdiscParams::Red(params) => red::ahead(params),
+            QdiscParams::Choke(params) => red::ahead_in_choke(params),
             QdiscParams::Pie(params) => pie::ahead(params),
             QdiscParams::DualPi2(params) => dualpi2::ahead(params),
             QdiscParams::Fq(params) => fq::ahead(params),

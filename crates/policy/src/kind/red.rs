@@ -124,6 +124,10 @@ pub(super) fn ahead(params: &RedParams) -> Vec<Ahead> {
     vec![Ahead::Bytes { queue: "queue", limit: params.limit }]
 }
 
+pub(super) fn ahead_in_choke(params: &RedParams) -> Vec<Ahead> {
+    vec![Ahead::Packets { queue: "choke", limit: params.limit }]
+}
+
 pub(super) fn untold(params: &RedParams) -> Option<&'static str> {
     params.idle.is_none().then_some("how its average falls while it is idle")
 }
