@@ -18,6 +18,8 @@ use tidegate_policy::{
 const CANNOT_MOVE: TcError =
     TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent");
 
+const UNKNOWN_KIND: TcError = TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown");
+
 /// How deep a tree may be.
 pub(crate) const MAX_DEPTH: u32 = 8;
 
@@ -57,14 +59,27 @@ impl Shaper {
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         let before = self.ingress.is_there();
-        if matches!(op.verb, Verb::Add | Verb::Replace) && self.has_qdisc(ingress::HANDLE) {
-            return Err(CANNOT_MOVE);
+        if op.verb == Verb::Delete {
+            self.ingress.delete(op, &mut self.shared.blocks)?;
+        } else {
+            self.set_ingress(op)?;
         }
-        self.ingress.qdisc_op(op, &mut self.shared.blocks)?;
         if self.ingress.is_there() != before {
             self.empty(now, pool, random);
         }
         Ok(())
+    }
+
+    fn set_ingress(&mut self, op: &QdiscOp) -> Result<(), TcError> {
+        self.ingress.open();
+        let there = self.ingress.there();
+        if self.must_create(op, there)? {
+            may_create(op, there)?;
+            let kind = op.kind.as_deref().and_then(Kind::named).ok_or(UNKNOWN_KIND)?;
+            return self.ingress.create(kind, op.blocks, &mut self.shared.blocks);
+        }
+        // Blocks named in a change are overlooked (6.1).
+        there.map_or(Ok(()), |(_, kind)| may_change(op, kind))
     }
 
     /// Stops the device: the backlog of its tree is dropped without being counted.
@@ -84,7 +99,9 @@ impl Shaper {
         random: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
-        if op.parent == Handle::INGRESS {
+        // A deletion takes every class of `ffff:` for the hook, though a qdisc of the tree may have that name.
+        let at_hook = op.parent.qdisc() == ingress::HANDLE && op.parent != Handle::ROOT;
+        if op.parent == Handle::INGRESS || op.verb == Verb::Delete && at_hook {
             return self.do_ingress(now, pool, random, op);
         }
         if op.verb == Verb::Delete {
@@ -103,23 +120,13 @@ impl Shaper {
             }
             let there = there.filter(|(handle, _)| !handle.is_none());
             if self.must_create(op, there)? {
-                if op.verb == Verb::Link || op.verb == Verb::Change && there.is_none() {
-                    return Err(TcError::new(
-                        Errno::NoEnt,
-                        "Qdisc not found. To create specify NLM_F_CREATE flag",
-                    ));
-                }
+                may_create(op, there)?;
                 return self.create(now, pool, random, op);
             }
             there
         };
         let (handle, kind) = there.ok_or(TcError::new(Errno::NoEnt, "Specified qdisc not found"))?;
-        if op.verb == Verb::Add {
-            return Err(TcError::new(Errno::Exist, "Exclusivity flag on, cannot modify"));
-        }
-        if op.kind.as_deref().is_some_and(|name| name != kind.name()) {
-            return Err(TcError::new(Errno::Inval, "Invalid qdisc name"));
-        }
+        may_change(op, kind)?;
         self.change(now, pool, random, op, handle)
     }
 
@@ -244,7 +251,7 @@ impl Shaper {
             Some(QdiscParams::Custom(_)) => Some(Kind::Custom),
             _ => op.kind.as_deref().and_then(Kind::from_name),
         };
-        let kind = kind.ok_or(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown"))?;
+        let kind = kind.ok_or(UNKNOWN_KIND)?;
         if op.stab.is_some() && op.parent != Handle::ROOT {
             return Err(TcError::new(Errno::Inval, "STAB not supported on a non root"));
         }
@@ -656,6 +663,25 @@ impl Shaper {
         }
         depth
     }
+}
+
+/// Does the verb of an operation allow a new qdisc where this one is `there`?
+fn may_create(op: &QdiscOp, there: Option<(Handle, Kind)>) -> Result<(), TcError> {
+    if op.verb == Verb::Link || op.verb == Verb::Change && there.is_none() {
+        return Err(TcError::new(Errno::NoEnt, "Qdisc not found. To create specify NLM_F_CREATE flag"));
+    }
+    Ok(())
+}
+
+/// Does an operation allow the qdisc of this kind, which is there, to be changed?
+fn may_change(op: &QdiscOp, kind: Kind) -> Result<(), TcError> {
+    if op.verb == Verb::Add {
+        return Err(TcError::new(Errno::Exist, "Exclusivity flag on, cannot modify"));
+    }
+    if op.kind.as_deref().is_some_and(|name| name != kind.name()) {
+        return Err(TcError::new(Errno::Inval, "Invalid qdisc name"));
+    }
+    Ok(())
 }
 
 impl QdiscNode {

@@ -131,6 +131,13 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
                 .into(),
         });
     }
+    if has_words(error, "reserved for ingress") {
+        return Some(format!(
+            "{} is the place of ingress and clsact, which queue nothing; attach this qdisc to root or to a \
+            class. To queue what arrives at {dev}, redirect it to an ifb.",
+            op.parent
+        ));
+    }
     if has_words(error, "Change operation") {
         return Some("This kind cannot be changed while it runs; delete it and add it again.".into());
     }
