@@ -285,6 +285,7 @@ impl Ingress {
             params: QdiscParams::Ingress,
             stab: None,
             blocks: self.blocks(),
+            invisible: false,
             stats,
             xstats: Xstats::None,
         })

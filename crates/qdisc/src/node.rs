@@ -5,7 +5,7 @@ use crate::batch::{Budget, ParentQdisc};
 use crate::classful::{Classful, InnerClasses};
 use crate::context::{Context, DeviceInfo, DropReason, Watchdogs};
 use crate::discipline::{Dequeue, Enqueue, Peek, QdiscState, Trimmed, Visit};
-use crate::kind::{Body, Noop};
+use crate::kind::{Body, Mq, Noop};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -100,7 +100,7 @@ impl QdiscNode {
         params: Option<&QdiscParams>,
         born: u64,
     ) -> Result<QdiscNode, TcError> {
-        let body = Body::new(cx, kind, handle, params)?;
+        let body = Body::new(cx, kind, handle, parent, params)?;
         let watchdog = cx.watchdogs.register();
         let mut node = QdiscNode::assemble(kind, body, parent, watchdog);
         node.handle = handle;
@@ -112,6 +112,12 @@ impl QdiscNode {
     /// no dump shows it. Classes begin with one. `kind` is that of a fifo.
     pub fn hidden(cx: &mut Context<'_>, kind: Kind, parent: Handle) -> QdiscNode {
         QdiscNode::hidden_body(cx, kind, Body::default_of(cx.device, kind), parent)
+    }
+
+    /// What a transmit queue of an mq begins with.
+    pub(crate) fn of_queue(cx: &mut Context<'_>, parent: Handle) -> QdiscNode {
+        let body = Body::pfifo_fast(cx.device);
+        QdiscNode::hidden_body(cx, Kind::PfifoFast, body, parent)
     }
 
     /// The byte-limited queue that TBF and RED make for themselves.
@@ -705,6 +711,10 @@ impl QdiscNode {
     ) -> Result<(), TcError> {
         let before = cx.dropped;
         let new = match new {
+            Some(node) if node.kind == Kind::Noqueue => {
+                node.end(cx);
+                return Err(TcError::new(Errno::Inval, "Cannot assign noqueue to a class"));
+            }
             Some(node) => node,
             None => match self.classful() {
                 Some(classful) => classful.default_child(cx, class),
@@ -861,6 +871,26 @@ impl QdiscNode {
         }
     }
 
+    /// The body of an mq.
+    pub(crate) fn as_mq_mut(&mut self) -> Option<&mut Mq> {
+        match &mut self.body {
+            Body::Mq(mq) => Some(mq),
+            _ => None,
+        }
+    }
+
+    /// The numbers of its watchdog and of those below it.
+    pub(crate) fn watchdogs(&mut self, show: &mut dyn FnMut(u32)) {
+        struct Each<'a>(&'a mut dyn FnMut(u32));
+        impl Visit for Each<'_> {
+            fn node(&mut self, node: &mut QdiscNode) {
+                (self.0)(node.watchdog);
+                node.visit(self);
+            }
+        }
+        Each(show).node(self);
+    }
+
     /// Does it delay packets as a network, and does it make second copies?
     pub(crate) fn as_netem(&self) -> Option<bool> {
         match &self.body {
@@ -877,7 +907,9 @@ impl QdiscNode {
         // Some kinds publish a counter only when they are dumped, so this comes before the counters are read.
         let xstats = self.body.get_mut().xstats(now);
         if self.kind == Kind::Noqueue {
-            return self.dump_of(dev, QdiscParams::Noqueue, QueueStats::default(), xstats);
+            // No packet comes to it.
+            let stats = QueueStats { rate: self.rate_of(self.handle), ..QueueStats::default() };
+            return self.dump_of(dev, QdiscParams::Noqueue, stats, xstats);
         }
         self.dump_of(dev, self.body.get().params(), self.stats(), xstats)
     }
@@ -892,6 +924,7 @@ impl QdiscNode {
             params,
             stab: self.stab().cloned(),
             blocks: SharedBlocks::default(),
+            invisible: false,
             stats,
             xstats,
         }
