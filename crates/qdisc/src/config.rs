@@ -490,7 +490,7 @@ impl Shaper {
         }
         let parent = self.filter_parent(parent)?;
         let node = self.node(parent.qdisc()).ok_or(NO_PARENT)?;
-        Ok((parent, node.with_filters(parent, |_, filters| filters.chains())?))
+        Ok((parent.qdisc(), node.with_filters(parent, |_, filters| filters.chains())?))
     }
 
     /// The shared block of a hook, 0 if it has none or is none.
@@ -774,7 +774,12 @@ impl QdiscNode {
         if !self.has_class(parent) {
             return Err(TcError::new(Errno::NoEnt, "Specified class doesn't exist"));
         }
-        self.class_filters(parent).ok_or(TcError::bare(Errno::Inval))
+        let refusal = match self.kind() {
+            Kind::Drr => TcError::new(Errno::Inval, "DRR classid must be zero"),
+            Kind::Ets => TcError::new(Errno::Inval, "ETS classid must be zero"),
+            _ => TcError::bare(Errno::Inval),
+        };
+        self.class_filters(parent).ok_or(refusal)
     }
 }
 

@@ -159,7 +159,10 @@ fn get_filter(shim: &mut ToolShim<'_>, get: &GetFilter, flags: &tc::ShowFlags) -
         Some(device) if gateway.block_at(device, get.parent) != 0 => {
             Err(TcError::new(Errno::Inval, IN_BLOCK))
         }
-        Some(device) => gateway.filters(now, device, get.parent),
+        // A parent that can have no filters has none to list, and is refused here.
+        Some(device) => {
+            gateway.chains(device, get.parent).and_then(|_| gateway.filters(now, device, get.parent))
+        }
         None => Ok(Vec::new()),
     };
     let dev = (get.block == 0).then(|| get.dev.clone());
