@@ -1,5 +1,7 @@
 //! One qdisc: the counting that all kinds have in common, around the qdisc that makes it this kind.
 
+mod listing;
+
 use crate::algo::{RateEstimator, Sent};
 use crate::batch::{Budget, ParentQdisc};
 use crate::classful::{Classful, InnerClasses};
@@ -12,10 +14,8 @@ use alloc::vec::Vec;
 use core::hint::black_box;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Pool, Time, Timer};
-use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, RateSample, Xstats};
-use tidegate_policy::{
-    ClassOp, Errno, Estimator, Kind, NetemParams, QdiscParams, SharedBlocks, SizeTable, TcError,
-};
+use tidegate_policy::dump::{QueueStats, RateSample};
+use tidegate_policy::{ClassOp, Errno, Estimator, Kind, NetemParams, QdiscParams, SizeTable, TcError};
 
 /// Counters of a qdisc, wide.
 #[derive(Clone, Copy, Debug, Default)]
@@ -896,55 +896,6 @@ impl QdiscNode {
         match &self.body {
             Body::Netem(netem) => Some(netem.copies()),
             _ => None,
-        }
-    }
-
-    /// The qdisc as `tc qdisc show` lists it.
-    pub fn dump(&mut self, dev: &str, now: Time) -> QdiscDump {
-        self.measure(now);
-        let own = self.own();
-        self.body.catch_up(now, own);
-        // Some kinds publish a counter only when they are dumped, so this comes before the counters are read.
-        let xstats = self.body.get_mut().xstats(now);
-        if self.kind == Kind::Noqueue {
-            // No packet comes to it.
-            let stats = QueueStats { rate: self.rate_of(self.handle), ..QueueStats::default() };
-            return self.dump_of(dev, QdiscParams::Noqueue, stats, xstats);
-        }
-        self.dump_of(dev, self.body.get().params(), self.stats(), xstats)
-    }
-
-    fn dump_of(&self, dev: &str, params: QdiscParams, stats: QueueStats, xstats: Xstats) -> QdiscDump {
-        QdiscDump {
-            dev: dev.into(),
-            kind: self.kind,
-            handle: self.handle,
-            parent: self.parent,
-            refcnt: if self.parent == Handle::ROOT { 2 } else { 1 },
-            params,
-            stab: self.stab().cloned(),
-            blocks: SharedBlocks::default(),
-            invisible: false,
-            stats,
-            xstats,
-        }
-    }
-
-    /// The qdisc's classes as `tc class show` lists them.
-    pub fn dump_classes(&mut self, dev: &str, now: Time, out: &mut Vec<ClassDump>) {
-        let from = out.len();
-        let handle = self.handle;
-        self.measure(now);
-        if let Some(classful) = self.classful_mut() {
-            classful.classes(now, handle, out);
-        }
-        for class in &mut out[from..] {
-            // HFSC's root class goes by the qdisc's own name, and is not measured with it.
-            if let Some(stats) = class.stats.as_mut().filter(|_| class.classid != handle) {
-                stats.rate = self.rate_of(class.classid);
-            }
-            class.dev = dev.into();
-            class.kind = self.kind;
         }
     }
 }
