@@ -147,6 +147,7 @@ pub(crate) const KINDS: &[&str] = &[
     "blackhole",
     "plug",
     "multiq",
+    "mq",
 ];
 
 /// The verdicts, and what they mean.

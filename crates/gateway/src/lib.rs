@@ -467,7 +467,13 @@ impl Gateway {
         self.port(device).shaper.events()
     }
 
-    /// The qdiscs of a device, as tc lists them.
+    /// The qdiscs of a device as tc lists them: those that are invisible, too, and what an mq begins with.
+    pub fn listed_qdiscs(&mut self, now: Time, device: DeviceId) -> Vec<QdiscDump> {
+        let port = self.port(device);
+        port.shaper.list_qdiscs(&port.name, now)
+    }
+
+    /// The qdiscs of a device that commands made, and its root, in the order of tc's listing.
     pub fn qdiscs(&mut self, now: Time, device: DeviceId) -> Vec<QdiscDump> {
         let port = self.port(device);
         port.shaper.dump_qdiscs(&port.name, now)

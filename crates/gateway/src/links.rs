@@ -30,7 +30,8 @@ impl Gateway {
             LinkOp::TxQueues { name, count } => {
                 let device = self.device(name).ok_or(TcError::bare(Errno::NoDev))?;
                 let port = &mut self.ports[device.0 as usize];
-                // Others begin with a mq, which is not built: to them the number means nothing here.
+                // Others begin with an mq of their own, which is not modelled: to them the number means
+                // nothing here.
                 if port.spec.queueless {
                     port.respec(DeviceSpec { tx_queues: (*count).max(1), ..port.spec });
                 }

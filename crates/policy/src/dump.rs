@@ -60,6 +60,9 @@ pub struct QdiscDump {
     pub stab: Option<SizeTable>,
     /// The blocks that its hooks share with other devices.
     pub blocks: SharedBlocks,
+    /// A queue that nobody asked for, such as a class begins with: `tc qdisc show` lists it after `invisible`
+    /// only.
+    pub invisible: bool,
     /// What it counted since it was made.
     pub stats: QueueStats,
     /// What only its kind counts.

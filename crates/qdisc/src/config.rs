@@ -18,6 +18,8 @@ use tidegate_policy::{
 const CANNOT_MOVE: TcError =
     TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent");
 
+const UNKNOWN_KIND: TcError = TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown");
+
 /// How deep a tree may be.
 pub(crate) const MAX_DEPTH: u32 = 8;
 
@@ -43,6 +45,9 @@ impl Shaper {
         let mark = self.events.mark();
         let result = operation(self);
         self.events.settle_purged(mark);
+        if let Some(mq) = self.root.as_mq_mut() {
+            mq.forget_watchdogs();
+        }
         self.perturb_known = None;
         result
     }
@@ -57,14 +62,27 @@ impl Shaper {
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         let before = self.ingress.is_there();
-        if matches!(op.verb, Verb::Add | Verb::Replace) && self.has_qdisc(ingress::HANDLE) {
-            return Err(CANNOT_MOVE);
+        if op.verb == Verb::Delete {
+            self.ingress.delete(op, &mut self.shared.blocks)?;
+        } else {
+            self.set_ingress(op)?;
         }
-        self.ingress.qdisc_op(op, &mut self.shared.blocks)?;
         if self.ingress.is_there() != before {
             self.empty(now, pool, random);
         }
         Ok(())
+    }
+
+    fn set_ingress(&mut self, op: &QdiscOp) -> Result<(), TcError> {
+        self.ingress.open();
+        let there = self.ingress.there();
+        if self.must_create(op, there)? {
+            may_create(op, there)?;
+            let kind = op.kind.as_deref().and_then(Kind::named).ok_or(UNKNOWN_KIND)?;
+            return self.ingress.create(kind, op.blocks, &mut self.shared.blocks);
+        }
+        // Blocks named in a change are overlooked (6.1).
+        there.map_or(Ok(()), |(_, kind)| may_change(op, kind))
     }
 
     /// Stops the device: the backlog of its tree is dropped without being counted.
@@ -84,7 +102,9 @@ impl Shaper {
         random: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
-        if op.parent == Handle::INGRESS {
+        // A deletion takes every class of `ffff:` for the hook, though a qdisc of the tree may be called so.
+        let at_hook = op.parent.qdisc() == ingress::HANDLE && op.parent != Handle::ROOT;
+        if op.parent == Handle::INGRESS || op.verb == Verb::Delete && at_hook {
             return self.do_ingress(now, pool, random, op);
         }
         if op.verb == Verb::Delete {
@@ -103,23 +123,13 @@ impl Shaper {
             }
             let there = there.filter(|(handle, _)| !handle.is_none());
             if self.must_create(op, there)? {
-                if op.verb == Verb::Link || op.verb == Verb::Change && there.is_none() {
-                    return Err(TcError::new(
-                        Errno::NoEnt,
-                        "Qdisc not found. To create specify NLM_F_CREATE flag",
-                    ));
-                }
+                may_create(op, there)?;
                 return self.create(now, pool, random, op);
             }
             there
         };
         let (handle, kind) = there.ok_or(TcError::new(Errno::NoEnt, "Specified qdisc not found"))?;
-        if op.verb == Verb::Add {
-            return Err(TcError::new(Errno::Exist, "Exclusivity flag on, cannot modify"));
-        }
-        if op.kind.as_deref().is_some_and(|name| name != kind.name()) {
-            return Err(TcError::new(Errno::Inval, "Invalid qdisc name"));
-        }
+        may_change(op, kind)?;
         self.change(now, pool, random, op, handle)
     }
 
@@ -242,9 +252,9 @@ impl Shaper {
     ) -> Result<(), TcError> {
         let kind = match &op.params {
             Some(QdiscParams::Custom(_)) => Some(Kind::Custom),
-            _ => op.kind.as_deref().and_then(Kind::from_name),
+            _ => op.kind.as_deref().and_then(Kind::named).filter(|kind| !kind.is_hook()),
         };
-        let kind = kind.ok_or(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown"))?;
+        let kind = kind.ok_or(UNKNOWN_KIND)?;
         if op.stab.is_some() && op.parent != Handle::ROOT {
             return Err(TcError::new(Errno::Inval, "STAB not supported on a non root"));
         }
@@ -265,6 +275,14 @@ impl Shaper {
             });
         }
         let mut node = made?;
+        if kind == Kind::Mq && op.estimator.is_some() {
+            let (_, mut cx) = self.enter(now, pool, random);
+            node.end(&mut cx);
+            return Err(TcError::new(
+                Errno::OpNotSupp,
+                "Cannot attach rate estimator to a multi-queue root qdisc",
+            ));
+        }
         let (_, cx) = self.enter(now, pool, random);
         node.set_stab(op.stab.clone());
         node.estimate(&cx, handle, op.estimator);
@@ -315,6 +333,10 @@ impl Shaper {
             let new = new.unwrap_or_else(|| QdiscNode::untouched(cx.device, cx.watchdogs));
             core::mem::replace(root, new).destroy(&mut cx);
             return Ok(());
+        }
+        if self.root.kind() == Kind::Mq && self.root.handle() == parent.qdisc() {
+            // Linux stops the device, with all its queues, while one of them gets another qdisc.
+            self.empty(now, pool, random);
         }
         let mut new = Some(new);
         let mut graft =
@@ -468,7 +490,7 @@ impl Shaper {
         }
         let parent = self.filter_parent(parent)?;
         let node = self.node(parent.qdisc()).ok_or(NO_PARENT)?;
-        Ok((parent, node.with_filters(parent, |_, filters| filters.chains())?))
+        Ok((parent.qdisc(), node.with_filters(parent, |_, filters| filters.chains())?))
     }
 
     /// The shared block of a hook, 0 if it has none or is none.
@@ -571,19 +593,48 @@ impl Shaper {
         Ok(out)
     }
 
-    /// The qdiscs, as `tc qdisc show` lists them: the root, then by a hash of the handle.
+    /// The qdiscs that commands made, and the root, in the order of [`Self::list_qdiscs`].
     pub fn dump_qdiscs(&mut self, dev: &str, now: Time) -> Vec<QdiscDump> {
         let mut out = Vec::new();
         for handle in self.listing() {
             out.extend(self.listed(handle).map(|node| node.dump(dev, now)));
         }
-        // Each transmit queue refers to the root.
+        self.complete(dev, &mut out);
+        out
+    }
+
+    /// The qdiscs as `tc qdisc show` lists them, invisible ones among them: the root, then by a hash of the
+    /// handle.
+    pub fn list_qdiscs(&mut self, dev: &str, now: Time) -> Vec<QdiscDump> {
+        let mut all: Vec<(Place, QdiscDump)> = Vec::new();
+        // An mq lists what its queues begin with.
+        let shown = if self.root.kind() == Kind::Mq { self.root.handle() } else { Handle::NONE };
+        let root = self.root.handle();
+        self.each(&mut |node| {
+            if !node.is_noop() {
+                let mut dump = node.dump(dev, now);
+                dump.invisible = dump.handle.is_none()
+                    && dump.parent != Handle::ROOT
+                    && (shown.is_none() || dump.parent.qdisc() != shown);
+                all.push((node.place(root), dump));
+            }
+        });
+        // Qdiscs without a handle are in one bucket: what was made last, for the last class, comes first.
+        all.reverse();
+        all.sort_by_key(|(place, _)| *place);
+        let mut out = all.into_iter().map(|(_, dump)| dump).collect();
+        self.complete(dev, &mut out);
+        out
+    }
+
+    /// Adds to a listing of the tree what stands outside it.
+    fn complete(&mut self, dev: &str, out: &mut Vec<QdiscDump>) {
+        // Each transmit queue refers to the root, unless it has a qdisc of its own.
         let queues = self.device().tx_queues;
         for root in out.iter_mut().filter(|dump| dump.parent == Handle::ROOT && !dump.handle.is_none()) {
-            root.refcnt = 1 + queues;
+            root.refcnt = if root.kind == Kind::Mq { 1 } else { 1 + queues };
         }
         out.extend(self.ingress.dump(dev));
-        out
     }
 
     /// All classes, in the order of [`Self::list_classes`].
@@ -616,18 +667,15 @@ impl Shaper {
 
     /// Handles in the order of a dump.
     fn listing(&mut self) -> Vec<Handle> {
-        let mut all: Vec<(u32, u64, Handle)> = Vec::new();
+        let mut all: Vec<(Place, Handle)> = Vec::new();
         let root = self.root.handle();
         self.each(&mut |node| {
             if !node.handle().is_none() || node.parent() == Handle::ROOT {
-                // The root comes first; the rest by bucket of 16, the newest of a bucket before the older.
-                let bucket = (node.handle().0.wrapping_mul(0x61c8_8647) >> 28) + 1;
-                let first = node.handle() == root && node.parent() == Handle::ROOT;
-                all.push((if first { 0 } else { bucket }, u64::MAX - node.born(), node.handle()));
+                all.push((node.place(root), node.handle()));
             }
         });
         all.sort_unstable();
-        all.into_iter().map(|(_, _, handle)| handle).collect()
+        all.into_iter().map(|(_, handle)| handle).collect()
     }
 
     pub(crate) fn each(&mut self, f: &mut dyn FnMut(&mut QdiscNode)) {
@@ -658,7 +706,37 @@ impl Shaper {
     }
 }
 
+/// Does the verb of an operation allow a new qdisc where this one is `there`?
+fn may_create(op: &QdiscOp, there: Option<(Handle, Kind)>) -> Result<(), TcError> {
+    if op.verb == Verb::Link || op.verb == Verb::Change && there.is_none() {
+        return Err(TcError::new(Errno::NoEnt, "Qdisc not found. To create specify NLM_F_CREATE flag"));
+    }
+    Ok(())
+}
+
+/// Does an operation allow the qdisc of this kind, which is there, to be changed?
+fn may_change(op: &QdiscOp, kind: Kind) -> Result<(), TcError> {
+    if op.verb == Verb::Add {
+        return Err(TcError::new(Errno::Exist, "Exclusivity flag on, cannot modify"));
+    }
+    if op.kind.as_deref().is_some_and(|name| name != kind.name()) {
+        return Err(TcError::new(Errno::Inval, "Invalid qdisc name"));
+    }
+    Ok(())
+}
+
+/// Where a qdisc comes in a dump.
+type Place = (u32, u64);
+
 impl QdiscNode {
+    /// Its place in a dump of the tree with this root, which comes first; the rest follow by bucket of 16,
+    /// the newest of a bucket before the older.
+    fn place(&self, root: Handle) -> Place {
+        let bucket = (self.handle().0.wrapping_mul(0x61c8_8647) >> 28) + 1;
+        let first = self.handle() == root && self.parent() == Handle::ROOT;
+        (if first { 0 } else { bucket }, u64::MAX - self.born())
+    }
+
     /// Has something done with the filter list of the qdisc itself or of a class, while the tables of u32 are
     /// with that list.
     fn with_filters<R>(
@@ -696,7 +774,12 @@ impl QdiscNode {
         if !self.has_class(parent) {
             return Err(TcError::new(Errno::NoEnt, "Specified class doesn't exist"));
         }
-        self.class_filters(parent).ok_or(TcError::bare(Errno::Inval))
+        let refusal = match self.kind() {
+            Kind::Drr => TcError::new(Errno::Inval, "DRR classid must be zero"),
+            Kind::Ets => TcError::new(Errno::Inval, "ETS classid must be zero"),
+            _ => TcError::bare(Errno::Inval),
+        };
+        self.class_filters(parent).ok_or(refusal)
     }
 }
 

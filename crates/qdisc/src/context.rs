@@ -345,6 +345,8 @@ pub(crate) struct Watchdogs {
     /// The armed watchdogs, earliest first, with stale entries left behind by re-arming.
     heap: BinaryHeap<Reverse<(Time, u32)>>,
     free: Vec<u32>,
+    /// Those that fired together last.
+    fired: Vec<u32>,
 }
 
 impl Watchdogs {
@@ -397,13 +399,18 @@ impl Watchdogs {
 
     /// Disarms all that are due; returns whether any was.
     pub(crate) fn fire(&mut self, now: Time) -> bool {
-        let mut fired = false;
+        self.fired.clear();
         while self.next().is_some_and(|at| at <= now) {
             if let Some(Reverse((_, watchdog))) = self.heap.pop() {
                 self.armed[watchdog as usize] = Time::NEVER;
-                fired = true;
+                self.fired.push(watchdog);
             }
         }
-        fired
+        !self.fired.is_empty()
+    }
+
+    /// Those that [`Self::fire`] found due.
+    pub(crate) fn fired(&self) -> &[u32] {
+        &self.fired
     }
 }

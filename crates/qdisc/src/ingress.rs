@@ -21,8 +21,8 @@ const LEAVING: Handle = Handle(0xffff_fff3);
 pub(crate) struct Ingress {
     /// [`Kind::Ingress`] or [`Kind::Clsact`], while one is there.
     kind: Option<Kind>,
-    /// There has been one: the kernel answers differently then.
-    had: bool,
+    /// A command has named the hook to attach a qdisc: the kernel answers deletions differently then.
+    opened: bool,
     arriving: Hook,
     leaving: Hook,
     bytes: u64,
@@ -119,59 +119,72 @@ impl Ingress {
         result
     }
 
-    /// Carries out an operation on the qdisc itself.
-    pub(crate) fn qdisc_op(&mut self, op: &QdiscOp, blocks: &mut Blocks) -> Result<(), TcError> {
-        const WRONG_KIND: TcError = TcError::new(Errno::Inval, "Invalid qdisc name");
-        let kind = match op.kind.as_deref() {
-            Some("ingress") => Some(Kind::Ingress),
-            Some("clsact") => Some(Kind::Clsact),
-            Some(_) => return Err(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown")),
-            None => None,
-        };
-        let Some(there) = self.kind else { return self.without(op, kind, blocks) };
-        match op.verb {
-            Verb::Delete if !op.handle.is_none() && op.handle != HANDLE => {
-                Err(TcError::new(Errno::Inval, "Invalid handle"))
-            }
-            Verb::Add => Err(TcError::new(Errno::Exist, "Exclusivity flag on, cannot modify")),
-            _ if kind.is_some_and(|kind| kind != there) => Err(WRONG_KIND),
-            Verb::Delete => {
-                let had = self.blocks();
-                *self = Ingress { had: true, ..Ingress::default() };
-                blocks.leave(had.ingress);
-                blocks.leave(had.egress);
-                Ok(())
-            }
-            // Blocks named in a change are overlooked (6.1).
-            Verb::Change | Verb::Replace | Verb::Link => Ok(()),
-        }
+    /// The qdisc that is there: what an operation on `parent ffff:fff1` is about.
+    pub(crate) fn there(&self) -> Option<(Handle, Kind)> {
+        self.kind.map(|kind| (HANDLE, kind))
     }
 
-    /// Carries out an operation where no hook exists yet.
-    fn without(&mut self, op: &QdiscOp, kind: Option<Kind>, blocks: &mut Blocks) -> Result<(), TcError> {
-        match (op.verb, kind) {
-            (Verb::Delete, _) if !self.had => {
-                Err(TcError::new(Errno::NoEnt, "Cannot find specified qdisc on specified device"))
-            }
-            (Verb::Delete, _) if !op.handle.is_none() => Err(TcError::new(Errno::Inval, "Invalid handle")),
-            (Verb::Delete, _) => Err(TcError::new(Errno::NoEnt, "Cannot delete qdisc with handle of zero")),
-            (Verb::Change | Verb::Link, _) => {
-                Err(TcError::new(Errno::NoEnt, "Qdisc not found. To create specify NLM_F_CREATE flag"))
-            }
-            (Verb::Add | Verb::Replace, Some(kind)) => {
-                if kind == Kind::Ingress && op.blocks.egress != 0 {
-                    return Err(NO_EGRESS_BLOCK);
-                }
-                self.kind = Some(kind);
-                (self.arriving.block, self.leaving.block) = (op.blocks.ingress, op.blocks.egress);
-                blocks.join(op.blocks.ingress);
-                blocks.join(op.blocks.egress);
-                Ok(())
-            }
-            (Verb::Add | Verb::Replace, None) => {
-                Err(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown"))
-            }
+    /// An operation that may attach a qdisc names the hook. Even if it is refused, the kernel has made the
+    /// place for one, and answers a deletion differently from then on.
+    pub(crate) fn open(&mut self) {
+        self.opened = true;
+    }
+
+    /// Attaches the qdisc of a kind, with the shared blocks of an operation.
+    ///
+    /// # Errors
+    /// When the kind's qdiscs have no place at a hook.
+    pub(crate) fn create(
+        &mut self,
+        kind: Kind,
+        shared: SharedBlocks,
+        blocks: &mut Blocks,
+    ) -> Result<(), TcError> {
+        const RESERVED: TcError =
+            TcError::new(Errno::Inval, "Specified parent ID is reserved for ingress and clsact Qdiscs");
+        if !kind.is_hook() {
+            return Err(RESERVED);
         }
+        if kind == Kind::Ingress && shared.egress != 0 {
+            return Err(NO_EGRESS_BLOCK);
+        }
+        self.remove(blocks);
+        self.kind = Some(kind);
+        (self.arriving.block, self.leaving.block) = (shared.ingress, shared.egress);
+        blocks.join(shared.ingress);
+        blocks.join(shared.egress);
+        Ok(())
+    }
+
+    /// Carries out the deletion of the qdisc itself.
+    ///
+    /// # Errors
+    /// As the kernel refuses.
+    pub(crate) fn delete(&mut self, op: &QdiscOp, blocks: &mut Blocks) -> Result<(), TcError> {
+        if !self.opened {
+            return Err(TcError::new(Errno::NoEnt, "Cannot find specified qdisc on specified device"));
+        }
+        let handle = if self.is_there() { HANDLE } else { Handle::NONE };
+        if !op.handle.is_none() && op.handle != handle {
+            return Err(TcError::new(Errno::Inval, "Invalid handle"));
+        }
+        // An empty place has a qdisc that no command can name.
+        let own = self.kind.map(Kind::name);
+        if op.kind.as_deref().is_some_and(|name| Some(name) != own) {
+            return Err(TcError::new(Errno::Inval, "Invalid qdisc name"));
+        }
+        if handle.is_none() {
+            return Err(TcError::new(Errno::NoEnt, "Cannot delete qdisc with handle of zero"));
+        }
+        self.remove(blocks);
+        Ok(())
+    }
+
+    fn remove(&mut self, blocks: &mut Blocks) {
+        let had = self.blocks();
+        *self = Ingress { opened: true, ..Ingress::default() };
+        blocks.leave(had.ingress);
+        blocks.leave(had.egress);
     }
 
     /// Carries out an operation on a filter under `ffff:`.
@@ -272,6 +285,7 @@ impl Ingress {
             params: QdiscParams::Ingress,
             stab: None,
             blocks: self.blocks(),
+            invisible: false,
             stats,
             xstats: Xstats::None,
         })

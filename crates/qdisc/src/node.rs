@@ -1,21 +1,21 @@
 //! One qdisc: the counting that all kinds have in common, around the qdisc that makes it this kind.
 
+mod listing;
+
 use crate::algo::{RateEstimator, Sent};
 use crate::batch::{Budget, ParentQdisc};
 use crate::classful::{Classful, InnerClasses};
 use crate::context::{Context, DeviceInfo, DropReason, Watchdogs};
 use crate::discipline::{Dequeue, Enqueue, Peek, QdiscState, Trimmed, Visit};
-use crate::kind::{Body, Noop};
+use crate::kind::{Body, Mq, Noop};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hint::black_box;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Pool, Time, Timer};
-use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, RateSample, Xstats};
-use tidegate_policy::{
-    ClassOp, Errno, Estimator, Kind, NetemParams, QdiscParams, SharedBlocks, SizeTable, TcError,
-};
+use tidegate_policy::dump::{QueueStats, RateSample};
+use tidegate_policy::{ClassOp, Errno, Estimator, Kind, NetemParams, QdiscParams, SizeTable, TcError};
 
 /// Counters of a qdisc, wide.
 #[derive(Clone, Copy, Debug, Default)]
@@ -100,7 +100,7 @@ impl QdiscNode {
         params: Option<&QdiscParams>,
         born: u64,
     ) -> Result<QdiscNode, TcError> {
-        let body = Body::new(cx, kind, handle, params)?;
+        let body = Body::new(cx, kind, handle, parent, params)?;
         let watchdog = cx.watchdogs.register();
         let mut node = QdiscNode::assemble(kind, body, parent, watchdog);
         node.handle = handle;
@@ -112,6 +112,12 @@ impl QdiscNode {
     /// no dump shows it. Classes begin with one. `kind` is that of a fifo.
     pub fn hidden(cx: &mut Context<'_>, kind: Kind, parent: Handle) -> QdiscNode {
         QdiscNode::hidden_body(cx, kind, Body::default_of(cx.device, kind), parent)
+    }
+
+    /// What a transmit queue of an mq begins with.
+    pub(crate) fn of_queue(cx: &mut Context<'_>, parent: Handle) -> QdiscNode {
+        let body = Body::pfifo_fast(cx.device);
+        QdiscNode::hidden_body(cx, Kind::PfifoFast, body, parent)
     }
 
     /// The byte-limited queue that TBF and RED make for themselves.
@@ -705,6 +711,10 @@ impl QdiscNode {
     ) -> Result<(), TcError> {
         let before = cx.dropped;
         let new = match new {
+            Some(node) if node.kind == Kind::Noqueue => {
+                node.end(cx);
+                return Err(TcError::new(Errno::Inval, "Cannot assign noqueue to a class"));
+            }
             Some(node) => node,
             None => match self.classful() {
                 Some(classful) => classful.default_child(cx, class),
@@ -861,57 +871,31 @@ impl QdiscNode {
         }
     }
 
+    /// The body of an mq.
+    pub(crate) fn as_mq_mut(&mut self) -> Option<&mut Mq> {
+        match &mut self.body {
+            Body::Mq(mq) => Some(mq),
+            _ => None,
+        }
+    }
+
+    /// The numbers of its watchdog and of those below it.
+    pub(crate) fn watchdogs(&mut self, show: &mut dyn FnMut(u32)) {
+        struct Each<'a>(&'a mut dyn FnMut(u32));
+        impl Visit for Each<'_> {
+            fn node(&mut self, node: &mut QdiscNode) {
+                (self.0)(node.watchdog);
+                node.visit(self);
+            }
+        }
+        Each(show).node(self);
+    }
+
     /// Does it delay packets as a network, and does it make second copies?
     pub(crate) fn as_netem(&self) -> Option<bool> {
         match &self.body {
             Body::Netem(netem) => Some(netem.copies()),
             _ => None,
-        }
-    }
-
-    /// The qdisc as `tc qdisc show` lists it.
-    pub fn dump(&mut self, dev: &str, now: Time) -> QdiscDump {
-        self.measure(now);
-        let own = self.own();
-        self.body.catch_up(now, own);
-        // Some kinds publish a counter only when they are dumped, so this comes before the counters are read.
-        let xstats = self.body.get_mut().xstats(now);
-        if self.kind == Kind::Noqueue {
-            return self.dump_of(dev, QdiscParams::Noqueue, QueueStats::default(), xstats);
-        }
-        self.dump_of(dev, self.body.get().params(), self.stats(), xstats)
-    }
-
-    fn dump_of(&self, dev: &str, params: QdiscParams, stats: QueueStats, xstats: Xstats) -> QdiscDump {
-        QdiscDump {
-            dev: dev.into(),
-            kind: self.kind,
-            handle: self.handle,
-            parent: self.parent,
-            refcnt: if self.parent == Handle::ROOT { 2 } else { 1 },
-            params,
-            stab: self.stab().cloned(),
-            blocks: SharedBlocks::default(),
-            stats,
-            xstats,
-        }
-    }
-
-    /// The qdisc's classes as `tc class show` lists them.
-    pub fn dump_classes(&mut self, dev: &str, now: Time, out: &mut Vec<ClassDump>) {
-        let from = out.len();
-        let handle = self.handle;
-        self.measure(now);
-        if let Some(classful) = self.classful_mut() {
-            classful.classes(now, handle, out);
-        }
-        for class in &mut out[from..] {
-            // HFSC's root class goes by the qdisc's own name, and is not measured with it.
-            if let Some(stats) = class.stats.as_mut().filter(|_| class.classid != handle) {
-                stats.rate = self.rate_of(class.classid);
-            }
-            class.dev = dev.into();
-            class.kind = self.kind;
         }
     }
 }

@@ -282,7 +282,8 @@ impl Shaper {
         match root.dequeue_fresh(&mut cx) {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => {
-                if self.device.tx_queues > 1 {
+                // A queue of an mq is run by itself.
+                if self.device.tx_queues > 1 && self.root.kind() != Kind::Mq {
                     self.dequeue_again(now, pool, random)
                 } else {
                     None
@@ -341,7 +342,11 @@ impl Shaper {
 
     /// Disarms the watchdogs that are due; when any was, the root must be polled.
     pub fn fire(&mut self, now: Time) -> bool {
-        self.watchdogs.fire(now)
+        let any = self.watchdogs.fire(now);
+        if let Some(mq) = self.root.as_mq_mut().filter(|_| any) {
+            mq.wake(self.watchdogs.fired());
+        }
+        any
     }
 
     /// When the earliest change of a hash key is due; [`Timer::NEVER`] if none is.

@@ -131,14 +131,21 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
                 .into(),
         });
     }
+    if has_words(error, "reserved for ingress") {
+        return Some(format!(
+            "{} is the place of ingress and clsact, which queue nothing; attach this qdisc to root or to a \
+            class. To queue what arrives at {dev}, redirect it to an ifb.",
+            op.parent
+        ));
+    }
     if has_words(error, "Change operation") {
         return Some("This kind cannot be changed while it runs; delete it and add it again.".into());
     }
-    if error.errno == Errno::OpNotSupp && op.kind.as_deref() == Some(Kind::Multiq.name()) {
-        return Some(format!(
-            "multiq has a band for each transmit queue, and {dev} has one queue. Make the device with \
-            several, as cards have them: ip link add {dev} numtxqueues 4 type dummy."
-        ));
+    if error.errno == Errno::OpNotSupp
+        && let Some(kind) = op.kind.as_deref().and_then(Kind::from_name)
+        && matches!(kind, Kind::Multiq | Kind::Mq)
+    {
+        return Some(by_queue(kind, op));
     }
     if error.errno == Errno::Inval && op.verb != Verb::Delete && error.message.is_none() {
         return Some(format!(
@@ -147,6 +154,25 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
         ));
     }
     None
+}
+
+/// multiq and mq want a device with several transmit queues, and mq to be its root.
+fn by_queue(kind: Kind, op: &QdiscOp) -> String {
+    let dev = &op.dev;
+    match kind {
+        Kind::Mq if op.parent != Handle::ROOT => {
+            format!("mq is for the transmit queues of a device: it can be the root of {dev} only.")
+        }
+        Kind::Mq => format!(
+            "mq has a qdisc for each transmit queue, and {dev} has one queue: attach the qdisc to {dev} \
+            itself. A device with several queues, as cards have them, is made by ip link add {dev} \
+            numtxqueues 4 type dummy."
+        ),
+        _ => format!(
+            "multiq has a band for each transmit queue, and {dev} has one queue. Make the device with \
+            several, as cards have them: ip link add {dev} numtxqueues 4 type dummy."
+        ),
+    }
 }
 
 fn nothing_to_delete() -> String {
@@ -378,6 +404,29 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("numtxqueues 4"), "{text}");
+    }
+
+    #[test]
+    fn what_a_place_or_a_device_cannot_take_is_explained() {
+        let mut machine = Machine::for_script(["eth0"]);
+        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+        let mut tc = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(String::from).collect();
+            let reply = machine.shim(&mut pool, &mut draws).tc(&words, None);
+            (reply.code, String::from_utf8_lossy(&reply.stderr).into_owned())
+        };
+        let (code, text) = tc("qdisc add dev eth0 root mq");
+        assert!(
+            code == 2 && text.contains("mq has a qdisc for each transmit queue, and eth0 has one"),
+            "{text}"
+        );
+        let (code, text) = tc("qdisc add dev eth0 parent ffff:fff1 fq_codel");
+        assert!(code == 2 && text.contains("ffff:fff1 is the place of ingress and clsact"), "{text}");
+        let (code, text) = tc("qdisc replace dev eth0 root noqueue");
+        assert!(code == 1 && text.starts_with("tidegate: noqueue on eth0 is not supported\n"), "{text}");
+        assert_eq!(tc("qdisc add dev eth0 root handle 1: prio").0, 0);
+        let (code, text) = tc("qdisc add dev eth0 parent 1:1 mq");
+        assert!(code == 2 && text.contains("it can be the root of eth0 only"), "{text}");
     }
 
     #[test]

@@ -115,6 +115,7 @@ impl Machine {
         let device = |id| Device {
             name: self.gateway.name(id).to_owned(),
             speed_mbit: self.gateway.spec(id).speed_mbit,
+            several_queues: self.gateway.spec(id).tx_queues > 1,
         };
         Env {
             devices: Some(self.gateway.devices().map(device).collect()),

@@ -6,7 +6,7 @@ use crate::batch;
 use crate::call::Reply;
 use crate::shim::{ToolShim, refused};
 use tidegate_packet::Handle;
-use tidegate_policy::{Errno, Op, TcError};
+use tidegate_policy::{Errno, Kind, Op, TcError, Verb};
 use tidegate_syntax::tc::{
     self, GetFilter, Object, ShowActions, ShowChains, ShowWhat, TcCommand, TcCommandLine,
 };
@@ -37,6 +37,9 @@ fn one(shim: &mut ToolShim<'_>, parsed: TcCommandLine, words: &[String]) -> Repl
 fn carry_out(shim: &mut ToolShim<'_>, parsed: TcCommandLine, words: &[String]) -> Reply {
     match parsed.command {
         TcCommand::Apply(op) => {
+            if let Some(refused) = not_supported(shim, &op) {
+                return refused;
+            }
             match shim.apply(op.clone()) {
                 Ok(warning) => {
                     shim.did("tc", words);
@@ -82,6 +85,27 @@ fn carry_out(shim: &mut ToolShim<'_>, parsed: TcCommandLine, words: &[String]) -
     }
 }
 
+/// The refusal of what Linux accepts and the model cannot play.
+fn not_supported(shim: &ToolShim<'_>, op: &Op) -> Option<Reply> {
+    let Op::Qdisc(op) = op else { return None };
+    let gateway = &shim.machine.gateway;
+    let is_noqueue = op.kind.as_deref() == Some(Kind::Noqueue.name()) && op.parent == Handle::ROOT;
+    let on_card = gateway.device(&op.dev).is_some_and(|id| !gateway.spec(id).queueless);
+    let refused = is_noqueue && on_card && op.verb != Verb::Delete;
+    refused.then(|| {
+        let dev = &op.dev;
+        Reply::error(
+            1,
+            format!(
+                "tidegate: noqueue on {dev} is not supported\n\
+                tc: Without a queue {dev} drops what it cannot send at once, and how much that is depends on the \
+                card. For a short queue use pfifo with a small limit; devices made in software (dummy, veth, \
+                bridges, tunnels) take noqueue.\n"
+            ),
+        )
+    })
+}
+
 /// What there is instead of events.
 const MONITOR: &str =
     "tidegate: tc monitor prints no events here; it waits until it is killed or the script ends\n";
@@ -96,10 +120,12 @@ fn show(shim: &mut ToolShim<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Repl
     Reply::text(match what.object {
         Object::Qdisc => {
             let links = &machine.host.links;
-            let mut dumps: Vec<_> = chosen.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
+            let mut dumps: Vec<_> = chosen.iter().flat_map(|id| gateway.listed_qdiscs(now, *id)).collect();
             // A device that was never up has none but what it was given.
-            dumps
-                .retain(|dump| !dump.handle.is_none() || links.get(&dump.dev).is_none_or(|link| link.was_up));
+            dumps.retain(|dump| {
+                let is_default = dump.handle.is_none() && dump.parent == Handle::ROOT;
+                !is_default || links.get(&dump.dev).is_none_or(|link| link.was_up)
+            });
             tc::show_qdiscs(&dumps, what, flags)
         }
         Object::Class => {
@@ -137,7 +163,10 @@ fn get_filter(shim: &mut ToolShim<'_>, get: &GetFilter, flags: &tc::ShowFlags) -
         Some(device) if gateway.block_at(device, get.parent) != 0 => {
             Err(TcError::new(Errno::Inval, IN_BLOCK))
         }
-        Some(device) => gateway.filters(now, device, get.parent),
+        // A parent that can have no filters has none to list, and is refused here.
+        Some(device) => {
+            gateway.chains(device, get.parent).and_then(|_| gateway.filters(now, device, get.parent))
+        }
         None => Ok(Vec::new()),
     };
     let dev = (get.block == 0).then(|| get.dev.clone());

@@ -48,6 +48,8 @@ pub struct Device {
     pub name: String,
     /// Its speed in Mbit/s, for rates given in per cent; `None`: the driver does not report it.
     pub speed_mbit: Option<u32>,
+    /// It has more than one transmit queue.
+    pub several_queues: bool,
 }
 
 impl Env {
@@ -61,6 +63,15 @@ impl Env {
 
     /// The device's speed in Mbit/s, if it is known.
     pub fn speed_mbit(&self, name: &str) -> Option<u32> {
-        self.devices.iter().flatten().find(|device| device.name == name)?.speed_mbit
+        self.device(name)?.speed_mbit
+    }
+
+    /// Is the device known to have more than one transmit queue?
+    pub fn has_several_queues(&self, name: &str) -> bool {
+        self.device(name).is_some_and(|device| device.several_queues)
+    }
+
+    fn device(&self, name: &str) -> Option<&Device> {
+        self.devices.iter().flatten().find(|device| device.name == name)
     }
 }

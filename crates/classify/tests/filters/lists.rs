@@ -51,7 +51,7 @@ impl Lists {
 
     /// Carries out tc's words. A command that the kernel refuses changes nothing.
     pub(crate) fn tc(&mut self, now: Time, words: &[String]) -> Result<(), Elsewhere> {
-        let devices = vec![Device { name: LINK.to_owned(), speed_mbit: Some(1000) }];
+        let devices = vec![Device { name: LINK.to_owned(), speed_mbit: Some(1000), ..Device::default() }];
         match tc::parse(words, &Env { devices: Some(devices), ..Env::default() }) {
             Err(_) => Err(Elsewhere),
             Ok(parsed) => match parsed.command {
@@ -71,7 +71,7 @@ impl Lists {
 
     /// What tc prints when it is given these words: of the root's filters and chains, and of actions.
     pub(crate) fn answer(&mut self, now: Time, words: &[String]) -> String {
-        let devices = vec![Device { name: LINK.to_owned(), speed_mbit: Some(1000) }];
+        let devices = vec![Device { name: LINK.to_owned(), speed_mbit: Some(1000), ..Device::default() }];
         let parsed = match tc::parse(words, &Env { devices: Some(devices), ..Env::default() }) {
             Err(refusal) => return refusal.stderr,
             Ok(parsed) => parsed,

@@ -25,7 +25,7 @@ const STANDARD: &str = "--up 10mbit --down 10mbit --cable 10mbit --load up,udp_f
 const UNANSWERED: &[Kind] = &[Kind::DualPi2];
 
 /// Kinds that the devices of pictures and of the standard load refuse, because they have one transmit queue.
-const REFUSED_THERE: &[Kind] = &[Kind::Multiq];
+const REFUSED_THERE: &[Kind] = &[Kind::Multiq, Kind::Mq];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -241,6 +241,13 @@ fn tc_answers_about_shared_blocks_as_the_real_one() {
     assert!(by_kind.values().map(|(same, _)| same).sum::<usize>() > 300, "{by_kind:?}");
 }
 
+/// Qdiscs at every place that a command can name, invisible ones, mq and noqueue, by tc 6.1 with Linux 6.1.
+#[test]
+fn tc_answers_about_places_as_the_real_one() {
+    let by_kind = compare(include_bytes!("../data/qdiscs.tar.gz"), include_str!("../data/qdiscs-differ.txt"));
+    assert!(by_kind.values().map(|(same, _)| same).sum::<usize>() > 3_000, "{by_kind:?}");
+}
+
 /// The commands of every policy of the gallery (`gallery.rs`), and the listings of what they leave, by tc 6.1
 /// with Linux 6.1.
 #[test]

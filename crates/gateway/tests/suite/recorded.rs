@@ -333,6 +333,7 @@ impl Machine {
         let named = |id| Device {
             name: self.gateway.name(id).to_owned(),
             speed_mbit: self.gateway.spec(id).speed_mbit,
+            ..Device::default()
         };
         let env = Env { devices: Some(self.gateway.devices().map(named).collect()), ..Env::default() };
         match tc::parse(words, &env) {

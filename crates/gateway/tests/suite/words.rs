@@ -58,7 +58,7 @@ impl Machine {
     /// The output of a command: empty if it succeeded.
     pub(crate) fn answer(&mut self, line: &str) -> String {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let device = |id| Device { name: self.gateway.name(id).to_owned(), speed_mbit: None };
+        let device = |id| Device { name: self.gateway.name(id).to_owned(), ..Device::default() };
         let env = Env { devices: Some(self.gateway.devices().map(device).collect()), ..Env::default() };
         match words[0].as_str() {
             "tc" => match tc::parse(&words[1..], &env).expect(line) {

@@ -159,9 +159,8 @@ fn with_others(reading: &PolicyModel, step: &Step, following: &[&Step]) -> Strin
 fn wants_queues(reading: &PolicyModel, step: &Step, reason: &str) -> Option<String> {
     let dev = step.after("dev")?.text.as_str();
     let named = |name: &str| step.words.iter().any(|word| word.text == name);
-    let mut spread = REFUSED.iter().filter(|refused| refused.reply.is_some()).map(|refused| refused.name);
-    let kind =
-        spread.find(|name| named(name)).or(named(Kind::Multiq.name()).then_some(Kind::Multiq.name()))?;
+    let refused = REFUSED.iter().filter(|refused| refused.reply.is_some()).map(|refused| refused.name);
+    let kind = refused.chain([Kind::Multiq.name(), Kind::Mq.name()]).find(|name| named(name))?;
     let is_that =
         reason.contains("Operation not supported") || reason.contains("Multi-queue device is required");
     let card = reading.there_before().any(|name| name == dev);

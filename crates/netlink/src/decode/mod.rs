@@ -21,8 +21,8 @@ use message::{Message, counted};
 use tidegate_netlink_wire::attribute::read;
 use tidegate_netlink_wire::numbers::{TCA_EGRESS_BLOCK, TCA_INGRESS_BLOCK, TCA_STAB, TCA_STATS2};
 use tidegate_packet::Handle;
-use tidegate_policy::SharedBlocks;
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, QdiscDump};
+use tidegate_policy::{Kind, SharedBlocks};
 
 /// What was read, and the kinds of what was not.
 pub type Read<T> = (Vec<T>, BTreeSet<String>);
@@ -66,6 +66,10 @@ pub fn qdiscs(dev: &str, number: u32, reported: &[Vec<u8>]) -> Result<Read<Qdisc
 
 fn qdisc(dev: &str, message: &Message<'_>) -> Result<QdiscDump, Unread> {
     let kind = message.known_kind()?;
+    if kind == Kind::Mq {
+        // The model's devices have one queue: it cannot tell what a card's mq would become.
+        return Err(Unread::Kind(kind.name().to_owned()));
+    }
     Ok(QdiscDump {
         dev: dev.to_owned(),
         kind,
@@ -78,6 +82,7 @@ fn qdisc(dev: &str, message: &Message<'_>) -> Result<QdiscDump, Unread> {
             ingress: message.attributes.u32(TCA_INGRESS_BLOCK).unwrap_or(0),
             egress: message.attributes.u32(TCA_EGRESS_BLOCK).unwrap_or(0),
         },
+        invisible: message.handle == 0 && message.parent != Handle::ROOT,
         stats: counted(&message.attributes.nest(TCA_STATS2)),
         xstats: codec(kind).stats(message).unwrap_or_default(),
     })

@@ -18,6 +18,7 @@ mod hfsc;
 mod hhf;
 mod hook;
 mod htb;
+mod mq;
 mod multiq;
 mod netem;
 mod noqueue;
@@ -68,6 +69,7 @@ const ROWS: [(Kind, &dyn Codec); Kind::COUNT] = [
     (Kind::Blackhole, &blackhole::Blackhole),
     (Kind::Plug, &plug::Plug),
     (Kind::Multiq, &multiq::Multiq),
+    (Kind::Mq, &mq::Mq),
     (Kind::Ingress, &hook::Hook),
     (Kind::Clsact, &hook::Hook),
     (Kind::Custom, &custom::Custom),

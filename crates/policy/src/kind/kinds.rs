@@ -5,7 +5,7 @@ use super::params::QdiscParams;
 use super::row::{Ahead, Changes, ClassLayout, Filters, Reports, Waits};
 use super::{
     blackhole, cake, choke, codel, custom, drr, dualpi2, ets, fifo, fq, fq_codel, fq_pie, gred, hfsc, hhf,
-    hook, htb, multiq, netem, noqueue, pfifo_fast, pie, plug, prio, qfq, red, sfb, sfq, skbprio, tbf,
+    hook, htb, mq, multiq, netem, noqueue, pfifo_fast, pie, plug, prio, qfq, red, sfb, sfq, skbprio, tbf,
 };
 use crate::spec::table::KindSpec;
 use alloc::vec::Vec;
@@ -43,6 +43,7 @@ pub(crate) const ROWS: &[KindSpec] = &[
     blackhole::BLACKHOLE,
     plug::PLUG,
     multiq::MULTIQ,
+    mq::MQ,
     hook::INGRESS,
     hook::CLSACT,
     custom::CUSTOM,

@@ -19,6 +19,7 @@ mod hhf;
 mod hook;
 mod htb;
 mod kinds;
+mod mq;
 mod multiq;
 pub(crate) mod name;
 mod netem;

@@ -63,6 +63,8 @@ pub enum Kind {
     Plug,
     /// A band for each of the device's transmit queues.
     Multiq,
+    /// A qdisc for each of the device's transmit queues.
+    Mq,
     /// Filters on what arrives at a device; queues nothing.
     Ingress,
     /// Filters on what arrives and on what leaves; queues nothing.

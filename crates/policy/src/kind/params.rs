@@ -86,6 +86,8 @@ pub enum QdiscParams {
     Plug(PlugParams),
     /// multiq.
     Multiq(MultiqParams),
+    /// mq: it has no options.
+    Mq,
     /// ingress and clsact: they have no options.
     Ingress,
     /// One made outside.

@@ -19,7 +19,6 @@ const OPTIONS: &[OptionSpec] =
 
 const VOICE: ErrorStyle = ErrorStyle {
     illegal: "skbprio: Illegal \"{name}\" value:\"{text}\"",
-    illegal_usage: true,
     unknown: "skbprio: unknown parameter \"{word}\"",
     ..ErrorStyle::PLAIN
 };

@@ -18,8 +18,8 @@ const fn refused(name: &'static str, why: &'static str, instead: &'static str) -
 }
 
 const NOT_HERE: &str = "RTNETLINK answers: Operation not supported";
-const ONE_QUEUE: &str = "it distributes packets to the transmit queues of a network card, and simulated \
-     devices have one queue";
+const BY_QUEUES: &str = "it gives classes of traffic transmit queues of a network card, and which queue a \
+     card serves first is not known";
 const BY_THE_CLOCK: &str = "it sends at times that packets carry, by the clock of a network card; simulated \
      packets carry none";
 const GONE: &str = "it was removed from Linux in 6.3";
@@ -27,15 +27,9 @@ const GONE: &str = "it was removed from Linux in 6.3";
 /// The kinds that tidegate does not support, each with its reason and a replacement.
 pub const REFUSED: &[UnsupportedKind] = &[
     UnsupportedKind {
-        name: "mq",
-        reply: Some(NOT_HERE),
-        why: ONE_QUEUE,
-        instead: "attach the qdisc to the device itself: each of mq's queues has a tree of its own",
-    },
-    UnsupportedKind {
         name: "mqprio",
         reply: Some(NOT_HERE),
-        why: ONE_QUEUE,
+        why: BY_QUEUES,
         instead: "prio or ets sort by priority in one queue",
     },
     UnsupportedKind {

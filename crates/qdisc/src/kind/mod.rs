@@ -15,6 +15,7 @@ mod gred;
 mod hfsc;
 mod hhf;
 mod htb;
+mod mq;
 mod multiq;
 mod netem;
 mod pfifo_fast;
@@ -37,6 +38,7 @@ use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use crate::node::QdiscNode;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+pub(crate) use mq::Mq;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Pool, Time};
 use tidegate_policy::dump::{ClassDump, Xstats};
@@ -68,6 +70,7 @@ macro_rules! bodies {
             Qfq(Box<qfq::Qfq>),
             Cake(Box<cake::Cake>),
             Multiq(Box<multiq::Multiq>),
+            Mq(Box<Mq>),
             Ets(Box<ets::Ets>),
             Fq(Box<fq::Fq>),
             FqPie(Box<fq_pie::FqPie>),
@@ -192,6 +195,7 @@ impl Body {
         cx: &mut Context<'_>,
         kind: Kind,
         handle: Handle,
+        parent: Handle,
         params: Option<&QdiscParams>,
     ) -> Result<Body, TcError> {
         let device = cx.device;
@@ -210,7 +214,10 @@ impl Body {
             Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop => {
                 Body::Fifo(fifo::Fifo::new(device, kind, of!(Fifo)))
             }
-            Kind::PfifoFast | Kind::Noqueue => Body::pfifo_fast(device),
+            Kind::PfifoFast => Body::pfifo_fast(device),
+            // What a card cannot take at once would be dropped, and whether it can is not known here.
+            Kind::Noqueue if !device.queueless => return Err(TcError::bare(Errno::OpNotSupp)),
+            Kind::Noqueue => Body::pfifo_fast(device),
             Kind::Prio => Body::Prio(Box::new(prio::Prio::new(cx, handle, of!(Prio))?)),
             Kind::Tbf => Body::Tbf(Box::new(tbf::Tbf::new(cx, handle, of!(Tbf))?)),
             Kind::Htb => Body::Htb(Box::new(htb::Htb::new(device, handle, of!(Htb))?)),
@@ -235,6 +242,7 @@ impl Body {
             Kind::Skbprio => Body::Skbprio(Box::new(skbprio::Skbprio::new(of!(Skbprio)))),
             Kind::Blackhole => Body::Blackhole(blackhole::Blackhole),
             Kind::Plug => Body::Plug(Box::new(plug::Plug::new(device, of!(Plug)))),
+            Kind::Mq => Body::Mq(Box::new(Mq::new(cx, handle, parent)?)),
             Kind::Multiq => Body::Multiq(Box::new(multiq::Multiq::new(cx, handle, of!(Multiq))?)),
             Kind::Custom => Body::Custom(Box::new(Custom::new(cx, handle, of!(Custom))?)),
             // The hooks are beside the tree, not in it.

@@ -45,31 +45,35 @@ impl Multiq {
         Ok(Multiq { handle, bands, turn: 0, seen: 0, taken: 0, sent: 0 })
     }
 
-    /// The queue that a packet was put into, if the device has it.
-    fn queue(&self, pool: &Pool, pkt: &Pkt) -> Option<usize> {
-        pool.meta(pkt).tx_queue().map(|queue| queue as usize).filter(|queue| *queue < self.bands.len())
-    }
-
     fn band(&self, cx: &mut Context<'_>, filters: &mut FilterList, pkt: &Pkt) -> Result<usize, Consumed> {
-        let before = self.queue(cx.pool, pkt).unwrap_or_else(|| {
-            let hash = cx.pool.hash(pkt);
-            ((u64::from(hash) * self.bands.len() as u64) >> u32::BITS) as usize
-        });
+        let count = self.bands.len();
+        let before = own_queue(cx.pool, pkt, count).unwrap_or_else(|| flow_queue(cx.pool, pkt, count));
         if let ClassifyResult::Consumed(gone) = classify(filters, cx, self.handle, pkt) {
             return Err(gone);
         }
-        Ok(self.queue(cx.pool, pkt).unwrap_or(before))
+        Ok(own_queue(cx.pool, pkt, count).unwrap_or(before))
     }
 
     fn index(&self, class: Handle) -> Option<usize> {
         let band = usize::from(class.minor()).wrapping_sub(1);
         (band < self.bands.len()).then_some(band)
     }
+}
 
-    /// The bands, the one after `turn` first.
-    fn in_turn(turn: usize, bands: usize) -> impl Iterator<Item = usize> {
-        (1..=bands).map(move |step| (turn + step) % bands)
-    }
+/// The transmit queue that a packet was put into, if a device with so many has it.
+pub(super) fn own_queue(pool: &Pool, pkt: &Pkt, count: usize) -> Option<usize> {
+    pool.meta(pkt).tx_queue().map(|queue| queue as usize).filter(|queue| *queue < count)
+}
+
+/// The transmit queue that the hash of a packet's flow chooses among so many.
+pub(super) fn flow_queue(pool: &mut Pool, pkt: &Pkt, count: usize) -> usize {
+    let hash = pool.hash(pkt);
+    ((u64::from(hash) * count as u64) >> u32::BITS) as usize
+}
+
+/// So many queues, the one after `turn` first.
+pub(super) fn in_turn(turn: usize, count: usize) -> impl Iterator<Item = usize> {
+    (1..=count).map(move |step| (turn + step) % count)
 }
 
 impl Discipline for Multiq {
@@ -94,7 +98,7 @@ impl Discipline for Multiq {
 
     fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         let mut none = Dequeue::Empty;
-        for band in Multiq::in_turn(self.turn, self.bands.len()) {
+        for band in in_turn(self.turn, self.bands.len()) {
             match self.bands[band].dequeue(cx) {
                 Dequeue::Packet(pkt) => {
                     self.turn = band;
@@ -180,7 +184,7 @@ impl Classful for Multiq {
 impl BuiltIn for Multiq {
     fn peek(&mut self, cx: &mut Context<'_>) -> Option<Peek> {
         let mut none = Peek::Empty;
-        for band in Multiq::in_turn(self.turn, self.bands.len()) {
+        for band in in_turn(self.turn, self.bands.len()) {
             match self.bands[band].peek(cx) {
                 Peek::Packet(len) => {
                     self.seen = band;

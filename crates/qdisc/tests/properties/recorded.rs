@@ -230,7 +230,8 @@ impl Machine {
 
     fn tc(&mut self, now: Time, words: &[String]) -> Result<Reply, NeedsMore> {
         let names = ["ifb0", "ifb1", LINK, "link1", "link2", "link3"];
-        let devices = names.map(|name| Named { name: name.to_owned(), speed_mbit: Some(1000) });
+        let devices =
+            names.map(|name| Named { name: name.to_owned(), speed_mbit: Some(1000), ..Named::default() });
         let env = Env { devices: Some(devices.into()), ..Env::default() };
         match tc::parse(words, &env) {
             Err(refusal) => Ok(Reply { code: refusal.code, stderr: refusal.stderr, ..Reply::default() }),

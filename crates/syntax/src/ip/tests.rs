@@ -5,7 +5,9 @@ use tidegate_policy::LinkDriver;
 
 fn env(names: &[&str]) -> Env {
     Env {
-        devices: Some(names.iter().map(|name| Device { name: (*name).into(), speed_mbit: None }).collect()),
+        devices: Some(
+            names.iter().map(|name| Device { name: (*name).into(), ..Device::default() }).collect(),
+        ),
         ..Env::default()
     }
 }

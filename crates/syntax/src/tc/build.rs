@@ -18,7 +18,7 @@ pub(super) fn qdisc(
     stderr: &mut String,
 ) -> Result<Option<QdiscParams>, Refusal> {
     if let Some(refused) = UnsupportedKind::find(name) {
-        return Err(not_built(refused, words.last()));
+        return Err(not_built(refused, env.has_several_queues(dev), words.last()));
     }
     let Some(kind) = Kind::named(name) else { return unparsable(name, words).map(|()| None) };
     let reader = Reader { spec: kind.spec(), dev, env, class: false };
@@ -48,10 +48,11 @@ pub(super) fn class(name: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> 
     syntax(spec.kind).class(&reader, words)
 }
 
-/// The refusal of a kind that is not built: in the kernel's words where it would refuse too.
-fn not_built(refused: &UnsupportedKind, place: usize) -> Refusal {
+/// The refusal of a kind that is not built: in the kernel's words where it would refuse too, which is where the
+/// device has one transmit queue.
+fn not_built(refused: &UnsupportedKind, several_queues: bool, place: usize) -> Refusal {
     let UnsupportedKind { name, why, instead, .. } = refused;
-    let refusal = match refused.reply {
+    let refusal = match refused.reply.filter(|_| !several_queues) {
         Some(answer) => Refusal::new(2, answer),
         None => Refusal::new(1, format!("tidegate: qdisc \"{name}\" is not supported")),
     };

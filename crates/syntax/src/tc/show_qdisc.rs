@@ -14,7 +14,7 @@ pub fn show_qdiscs(dumps: &[QdiscDump], what: &ShowWhat, flags: &ShowFlags) -> S
         what.dev.as_deref().is_none_or(|dev| dev == dump.dev)
             && what.parent.is_none_or(|parent| parent == dump.parent)
             && what.handle.is_none_or(|handle| handle == dump.handle)
-            && (what.invisible || !dump.handle.is_none() || dump.parent == Handle::ROOT)
+            && (what.invisible || !dump.invisible)
     });
     let entries: Vec<Entry> = wanted.map(|dump| entry(dump, what, flags)).collect();
     if flags.json {

@@ -36,6 +36,7 @@ fn qdisc(
         params: fill(op.params),
         stab: op.stab,
         blocks: op.blocks,
+        invisible: op.handle.is_none() && op.parent != Handle::ROOT,
         stats,
         xstats,
     }

@@ -20,6 +20,7 @@ mod hfsc;
 mod hhf;
 mod hook;
 mod htb;
+mod mq;
 mod multiq;
 mod netem;
 mod noqueue;
@@ -69,6 +70,7 @@ const ROWS: [(Kind, &dyn Syntax); Kind::COUNT] = [
     (Kind::Blackhole, &blackhole::Blackhole),
     (Kind::Plug, &plug::Plug),
     (Kind::Multiq, &multiq::Multiq),
+    (Kind::Mq, &mq::Mq),
     (Kind::Ingress, &hook::Hook),
     (Kind::Clsact, &hook::Hook),
     (Kind::Custom, &custom::Custom),
