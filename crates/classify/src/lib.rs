@@ -12,6 +12,7 @@ extern crate alloc;
 mod actions;
 mod basic;
 mod blocks;
+mod cgroup;
 pub mod conntrack;
 mod context;
 mod cost;

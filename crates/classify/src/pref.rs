@@ -2,6 +2,7 @@
 
 use crate::actions::Actions;
 use crate::basic::Basic;
+use crate::cgroup::Cgroup;
 use crate::context::Bound;
 use crate::filters::Filters;
 use crate::flow::Flow;
@@ -33,6 +34,7 @@ pub(crate) enum Body {
     Matchall(Matchall),
     Basic(Basic),
     Flower(Flower),
+    Cgroup(Cgroup),
 }
 
 impl Body {
@@ -44,6 +46,7 @@ impl Body {
             "matchall" => Body::Matchall(Matchall::default()),
             "basic" => Body::Basic(Basic::default()),
             "flower" => Body::Flower(Flower::default()),
+            "cgroup" => Body::Cgroup(Cgroup::default()),
             _ => return None,
         })
     }
@@ -57,6 +60,7 @@ impl Body {
             Body::Matchall(_) => "matchall",
             Body::Basic(_) => "basic",
             Body::Flower(_) => "flower",
+            Body::Cgroup(_) => "cgroup",
         }
     }
 
@@ -69,6 +73,7 @@ impl Body {
             Body::Matchall(all) => all,
             Body::Basic(basic) => basic,
             Body::Flower(flower) => flower,
+            Body::Cgroup(cgroup) => cgroup,
         })
     }
 
@@ -80,6 +85,7 @@ impl Body {
             Body::Matchall(all) => all,
             Body::Basic(basic) => basic,
             Body::Flower(flower) => flower,
+            Body::Cgroup(cgroup) => cgroup,
         })
     }
 }
@@ -151,6 +157,9 @@ impl Pref {
             }
             (Body::Flower(flower), Some(FilterParams::Flower(params))) => {
                 flower.add(op.handle, params, bound, actions)
+            }
+            (Body::Cgroup(cgroup), Some(FilterParams::Cgroup(params))) => {
+                cgroup.set(op.handle, params, actions)
             }
             _ => Err(TcError::bare(Errno::Inval)),
         }

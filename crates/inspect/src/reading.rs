@@ -392,13 +392,14 @@ fn same_filter(
     shown: &tidegate_policy::FilterParams,
     handle: u32,
 ) -> bool {
-    use tidegate_policy::FilterParams::{Basic, Flow, Flower, Fw, Matchall, U32};
+    use tidegate_policy::FilterParams::{Basic, Cgroup, Flow, Flower, Fw, Matchall, U32};
     // By the kind in the command, so that the compiler checks that every kind is handled.
     match given {
         Fw(a) => matches!(shown, Fw(b) if named == handle && a.classid == b.classid),
         U32(a) => matches!(shown, U32(b) if a.keys == b.keys && a.mark == b.mark && a.classid == b.classid),
         Flow(a) => matches!(shown, Flow(b) if a.keys == b.keys),
         Matchall(_) => matches!(shown, Matchall(_)),
+        Cgroup(a) => matches!(shown, Cgroup(b) if named == handle && a == b),
         Basic(a) => matches!(shown, Basic(b) if a.classid == b.classid && a.terms == b.terms),
         Flower(a) => {
             matches!(shown, Flower(b) if a.classid == b.classid && a.keys == b.keys && a.indev == b.indev)

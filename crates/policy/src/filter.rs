@@ -26,6 +26,8 @@ pub enum FilterParams {
     Basic(BasicParams),
     /// By fields of the headers.
     Flower(FlowerParams),
+    /// By the control group of the process that sent the packet.
+    Cgroup(CgroupParams),
 }
 
 impl FilterParams {
@@ -38,6 +40,7 @@ impl FilterParams {
             FilterParams::Matchall(_) => "matchall",
             FilterParams::Basic(_) => "basic",
             FilterParams::Flower(_) => "flower",
+            FilterParams::Cgroup(_) => "cgroup",
         }
     }
 
@@ -47,16 +50,19 @@ impl FilterParams {
             FilterParams::Fw(params) => params.indev.as_mut(),
             FilterParams::U32(params) => params.indev.as_mut(),
             FilterParams::Flower(params) => params.indev.as_mut(),
-            FilterParams::Flow(_) | FilterParams::Matchall(_) | FilterParams::Basic(_) => None,
+            FilterParams::Flow(_)
+            | FilterParams::Matchall(_)
+            | FilterParams::Basic(_)
+            | FilterParams::Cgroup(_) => None,
         }
     }
 
-    /// The class it leads to by name; flow computes its classes.
+    /// The class it leads to by name; flow computes its classes, and cgroup's are those of the control groups.
     pub fn classid(&self) -> Option<Handle> {
         match self {
             FilterParams::Fw(params) => params.classid,
             FilterParams::U32(params) => params.classid,
-            FilterParams::Flow(_) => None,
+            FilterParams::Flow(_) | FilterParams::Cgroup(_) => None,
             FilterParams::Matchall(params) => params.classid,
             FilterParams::Basic(params) => params.classid,
             FilterParams::Flower(params) => params.classid,
@@ -80,6 +86,14 @@ pub struct FwParams {
 pub struct MatchallParams {
     /// The class that packets take.
     pub classid: Option<Handle>,
+}
+
+/// cgroup: packets take the class that the control group of their process names (net_cls.classid), if they
+/// meet the conditions (tc-cgroup(8)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CgroupParams {
+    /// What must hold beside; empty: everything does.
+    pub terms: Vec<Term>,
 }
 
 /// Which of flow's keys are used: a bit set, bit 0 = `src`, in the order of [`FlowKeySet::NAMES`].

@@ -196,6 +196,7 @@ pub(super) fn filter(dump: &FilterDump, marked: Option<String>) -> Option<String
             if keys.is_empty() { everything(dump.protocol) } else { keys.join(" ") }
         }
         FilterParams::Basic(_) => "basic".to_owned(),
+        FilterParams::Cgroup(_) => "cgroup".to_owned(),
     })
 }
 

@@ -141,6 +141,21 @@ pub const BASIC: FilterSpec = FilterSpec {
     ],
 };
 
+/// cgroup.
+pub const CGROUP: FilterSpec = FilterSpec {
+    name: "cgroup",
+    title: "by the control group of the sending process; simulated packets have none, so none matches",
+    options: &[
+        OptionSpec::short(
+            "match",
+            ValueKind::Ignored,
+            "everything",
+            "conditions that packets must meet beside, as in basic",
+        ),
+        ACTION,
+    ],
+};
+
 /// flower.
 pub const FLOWER: FilterSpec = FilterSpec {
     name: "flower",
@@ -210,4 +225,4 @@ pub const FLOWER: FilterSpec = FilterSpec {
 };
 
 /// All filters with a table.
-pub const FILTERS: &[&FilterSpec] = &[&FW, &U32, &FLOW, &MATCHALL, &BASIC, &FLOWER];
+pub const FILTERS: &[&FilterSpec] = &[&FW, &U32, &FLOW, &MATCHALL, &BASIC, &FLOWER, &CGROUP];

@@ -29,6 +29,24 @@ impl Wrong {
 const EXPRESSION: &str = "An expression is CONDITION [and|or EXPRESSION], a condition cmp(…), nbyte(…), \
 u32(…), meta(…), each with `not` before it or an expression in parentheses in its place.";
 
+/// Reads the words after `match` in a filter that takes more words: tc looks for the end of the expression in
+/// the word behind it, and without one goes back a word too many, so an expression must not come last.
+pub(super) fn parse_before_end(
+    words: &mut Words<'_>,
+    unknown: &dyn Fn(&str, &Words<'_>) -> Refusal,
+) -> Result<Vec<Term>, Refusal> {
+    if words.peek().is_none() {
+        words.need()?;
+    }
+    let last = words.rest().last().map_or("", String::as_str);
+    let terms = parse(words)?;
+    match words.peek() {
+        Some(_) => Ok(terms),
+        None => Err(unknown(last, words)
+            .remedy("An expression must not come last: say the class or an action after it.")),
+    }
+}
+
 /// Reads the words after `match`, as far as they are an expression.
 pub(super) fn parse(words: &mut Words<'_>) -> Result<Vec<Term>, Refusal> {
     let place = words.place();

@@ -1,6 +1,7 @@
 //! `tc filter`: the command, and its table of kinds.
 
 mod basic;
+mod cgroup;
 mod flow;
 mod flower;
 mod fw;
