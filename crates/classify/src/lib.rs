@@ -26,6 +26,7 @@ mod matchall;
 pub mod netfilter;
 mod pref;
 mod query;
+mod route;
 mod shared;
 mod u32;
 

@@ -10,6 +10,7 @@ use crate::flower::Flower;
 use crate::fw::Fw;
 use crate::matchall::Matchall;
 use crate::query::{FilterRandom, Owner};
+use crate::route::Route;
 use crate::u32::{Root, Tables};
 use tidegate_packet::Handle;
 use tidegate_policy::{Act, Errno, FilterOp, FilterParams, FlowerField, FlowerParams, FwParams, TcError};
@@ -35,6 +36,7 @@ pub(crate) enum Body {
     Basic(Basic),
     Flower(Flower),
     Cgroup(Cgroup),
+    Route(Route),
 }
 
 impl Body {
@@ -47,6 +49,7 @@ impl Body {
             "basic" => Body::Basic(Basic::default()),
             "flower" => Body::Flower(Flower::default()),
             "cgroup" => Body::Cgroup(Cgroup::default()),
+            "route" => Body::Route(Route::default()),
             _ => return None,
         })
     }
@@ -61,6 +64,7 @@ impl Body {
             Body::Basic(_) => "basic",
             Body::Flower(_) => "flower",
             Body::Cgroup(_) => "cgroup",
+            Body::Route(_) => "route",
         }
     }
 
@@ -74,6 +78,7 @@ impl Body {
             Body::Basic(basic) => basic,
             Body::Flower(flower) => flower,
             Body::Cgroup(cgroup) => cgroup,
+            Body::Route(route) => route,
         })
     }
 
@@ -86,6 +91,7 @@ impl Body {
             Body::Basic(basic) => basic,
             Body::Flower(flower) => flower,
             Body::Cgroup(cgroup) => cgroup,
+            Body::Route(route) => route,
         })
     }
 }
@@ -161,6 +167,12 @@ impl Pref {
             (Body::Cgroup(cgroup), Some(FilterParams::Cgroup(params))) => {
                 cgroup.set(op.handle, params, actions)
             }
+            (Body::Route(route), Some(FilterParams::Route(params))) => {
+                route.add(op.handle, params, bound, actions)
+            }
+            (Body::Route(_), None) if op.handle == 0 => {
+                Err(TcError::new(Errno::Inval, "Creating with handle of 0 is invalid"))
+            }
             _ => Err(TcError::bare(Errno::Inval)),
         }
     }
@@ -192,6 +204,9 @@ impl Pref {
             }
             (Body::Flower(flower), Some(FilterParams::Flower(params))) => {
                 flower.change(op.handle, params, bound, actions)
+            }
+            (Body::Route(route), Some(FilterParams::Route(params))) => {
+                route.change(op.handle, params, bound, actions)
             }
             _ => Err(TcError::bare(Errno::Inval)),
         }

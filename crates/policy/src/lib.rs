@@ -31,9 +31,9 @@ pub use action::{
 };
 pub use error::{Errno, TcError};
 pub use filter::{
-    BasicParams, CgroupParams, Ematch, EmatchCompare, FilterParams, FlowKeySet, FlowMode, FlowOptions,
-    FlowParams, FlowerField, FlowerKey, FlowerParams, FwParams, Indev, Layer, MatchallParams, MetaId,
-    MetaValue, Term, U32Key, U32Offset, U32OffsetField, U32Params, Width,
+    BasicParams, CanRule, CgroupParams, Ematch, EmatchCompare, FilterParams, FlowKeySet, FlowMode,
+    FlowOptions, FlowParams, FlowerField, FlowerKey, FlowerParams, FwParams, Indev, Layer, MatchallParams,
+    MetaId, MetaValue, RouteParams, Term, U32Key, U32Offset, U32OffsetField, U32Params, Width,
 };
 pub use kind::*;
 pub use link::{LinkDriver, LinkOp, RawLink, Tunnel, TunnelMode};

@@ -194,6 +194,7 @@ fn kinds_of_filters_and_actions() {
         (FilterParams::Basic(Default::default()), "basic"),
         (FilterParams::Flower(Default::default()), "flower"),
         (FilterParams::Cgroup(Default::default()), "cgroup"),
+        (FilterParams::Route(Default::default()), "route"),
     ];
     for (params, name) in filters {
         assert_eq!(params.kind(), name);

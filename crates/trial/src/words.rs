@@ -197,6 +197,7 @@ pub(super) fn filter(dump: &FilterDump, marked: Option<String>) -> Option<String
         }
         FilterParams::Basic(_) => "basic".to_owned(),
         FilterParams::Cgroup(_) => "cgroup".to_owned(),
+        FilterParams::Route(_) => "route".to_owned(),
     })
 }
 

@@ -296,6 +296,7 @@ fn one(
             false,
             vec!["no control group classifies the packet: cgroup looks at the process that sent it".into()],
         ),
+        FilterParams::Route(_) => (false, vec!["no route here has a realm".into()]),
         FilterParams::Basic(_) | FilterParams::Flower(_) => match counted.hits(dump) {
             Some(hits) if hits.lookups > 0 => {
                 (hits.matched > 0, super::conditions::condition_sentences(params, hits, here.head))
@@ -356,6 +357,7 @@ fn leads(params: &FilterParams, acts: bool) -> Decision {
         FilterParams::U32(u32) if acts => Some(u32.classid.unwrap_or(Handle::NONE)),
         FilterParams::U32(u32) => u32.classid,
         FilterParams::Cgroup(_) => None,
+        FilterParams::Route(route) => return Decision::Some(route.classid.unwrap_or(Handle::NONE)),
         FilterParams::Flow(flow) => return Decision::Some(flow.baseclass.unwrap_or(Handle::NONE)),
     };
     class.map_or(Decision::Nothing, Decision::Class)
@@ -481,6 +483,7 @@ pub(super) fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actio
         FilterParams::Matchall(all) => format!("everything{}", to(all.classid)),
         FilterParams::Basic(basic) => format!("basic{}{}", condition_words(params), to(basic.classid)),
         FilterParams::Flower(flower) => format!("flower{}{}", condition_words(params), to(flower.classid)),
+        FilterParams::Route(route) => format!("route{}", to(route.classid)),
         FilterParams::Cgroup(_) => format!("cgroup{}", condition_words(params)),
     };
     for dump in actions {

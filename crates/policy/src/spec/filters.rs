@@ -156,6 +156,20 @@ pub const CGROUP: FilterSpec = FilterSpec {
     ],
 };
 
+/// route.
+pub const ROUTE: FilterSpec = FilterSpec {
+    name: "route",
+    title: "by the realms of the packet's route; routes here have none, so none matches",
+    options: &[
+        OptionSpec::short("from", ValueKind::Number, "any", "the source's realm"),
+        OptionSpec::exact("fromif", ValueKind::Ignored, "any", "the device that packets came in by"),
+        OptionSpec::short("to", ValueKind::Number, "any", "the destination's realm"),
+        OptionSpec::short("order", ValueKind::Number, "0", "place among filters of the same realms"),
+        OptionSpec::short("classid", ValueKind::Hex, "none", "class of matching packets").or(&["flowid"]),
+        ACTION,
+    ],
+};
+
 /// flower.
 pub const FLOWER: FilterSpec = FilterSpec {
     name: "flower",
@@ -225,4 +239,4 @@ pub const FLOWER: FilterSpec = FilterSpec {
 };
 
 /// All filters with a table.
-pub const FILTERS: &[&FilterSpec] = &[&FW, &U32, &FLOW, &MATCHALL, &BASIC, &FLOWER, &CGROUP];
+pub const FILTERS: &[&FilterSpec] = &[&FW, &U32, &FLOW, &MATCHALL, &BASIC, &FLOWER, &CGROUP, &ROUTE];

@@ -59,6 +59,7 @@ pub const EMATCHES: &[DocumentedName] = &[
     ("nbyte", "compares bytes at a place in the packet"),
     ("u32", "compares masked bits at a place in the packet"),
     ("meta", "compares the packet's metadata: length, mark, priority and so on"),
+    ("canid", "compares the first bytes of the packet with identifiers of CAN frames"),
 ];
 
 /// Kinds of filters that are not built.
@@ -66,7 +67,6 @@ pub const REFUSED_FILTERS: &[DocumentedName] = &[
     ("xt", "filters cannot run iptables targets"),
     ("ipt", "filters cannot run iptables targets"),
     ("bpf", "BPF programs are not run"),
-    ("route", "simulated routes have no realms; use a mark set by iptables"),
     ("rsvp", "removed from Linux in 6.3; flower matches addresses, protocols and ports"),
     ("rsvp6", "removed from Linux in 6.3; flower matches addresses, protocols and ports"),
     ("tcindex", "removed from Linux in 6.3; it classified by the index that dsmark set"),
@@ -76,7 +76,6 @@ pub const REFUSED_FILTERS: &[DocumentedName] = &[
 pub const REFUSED_EMATCHES: &[DocumentedName] = &[
     ("ipset", "ipsets are not supported"),
     ("ipt", "filters cannot run iptables matches; let an iptables rule set a mark"),
-    ("canid", "there are no CAN frames"),
 ];
 
 /// Actions that are not built.

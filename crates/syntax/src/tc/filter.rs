@@ -7,6 +7,7 @@ mod flower;
 mod fw;
 pub(super) mod kinds;
 mod matchall;
+mod route;
 mod row;
 mod u32;
 

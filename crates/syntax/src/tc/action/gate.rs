@@ -36,7 +36,10 @@ fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
         let Some(name) = whole.or_else(|| KEYS.into_iter().find(|name| begins(word, name))) else { break };
         words.skip();
         match name {
-            "priority" => gate.priority = Some(value(words, name, |text| i32_in(text, 0))?),
+            // -1 is tc's own mark of one that was not given.
+            "priority" => {
+                gate.priority = Some(value(words, name, |text| i32_in(text, 0))?).filter(|&to| to != -1)
+            }
             "base-time" => gate.base_ns = Some(value(words, name, parse_nanos)?),
             "cycle-time" => gate.cycle_ns = Some(value(words, name, length)?),
             "cycle-time-ext" => gate.extension_ns = Some(value(words, name, length)?),
@@ -132,7 +135,7 @@ fn show_state(number: usize, state: &GateEntry, entry: &mut Entry) -> Json {
     let name = if open { "open" } else { "close" };
     let given = |value: i32, text: String| if value < 0 { "wildcard".to_owned() } else { text };
     entry.say(&format!(
-        "\n\t number {number:4}\tgate-state {name:<5}\tinterval {}\t ipv {}\t max-octets {}",
+        "\n\t number {number:4}\tgate-state {name} \tinterval {}\t ipv {}\t max-octets {}",
         print_nanos(i64::from(interval_ns)),
         given(priority, format!("{priority:<10}")),
         given(max_bytes, format!("{max_bytes}b")),
