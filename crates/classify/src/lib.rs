@@ -12,6 +12,7 @@ extern crate alloc;
 mod actions;
 mod basic;
 mod blocks;
+mod cgroup;
 pub mod conntrack;
 mod context;
 mod cost;
@@ -25,6 +26,7 @@ mod matchall;
 pub mod netfilter;
 mod pref;
 mod query;
+mod route;
 mod shared;
 mod u32;
 

@@ -112,6 +112,8 @@ impl FilterList {
                 Body::Matchall(all) => all.classify(context),
                 Body::Basic(basic) => basic.classify(context),
                 Body::Flower(flower) => flower.classify(context),
+                // No packet here has a control group, and no route a realm.
+                Body::Cgroup(_) | Body::Route(_) => FilterResult::No,
             };
             if found != FilterResult::No {
                 return found;

@@ -14,7 +14,7 @@ pub(crate) struct Matchall(Option<Entry>);
 #[derive(Debug)]
 struct Entry {
     handle: u32,
-    classid: Option<Handle>,
+    params: MatchallParams,
     bound: bool,
     /// Packets that came to it.
     lookups: u64,
@@ -26,7 +26,7 @@ impl Matchall {
         match &mut self.0 {
             Some(entry) => {
                 entry.lookups += 1;
-                entry.actions.run(entry.classid.unwrap_or(Handle::NONE), context)
+                entry.actions.run(entry.params.classid.unwrap_or(Handle::NONE), context)
             }
             None => FilterResult::No,
         }
@@ -43,7 +43,7 @@ impl Matchall {
             return Err(TcError::bare(Errno::Exist));
         }
         let handle = if handle == 0 { 1 } else { handle };
-        self.0 = Some(Entry { handle, classid: params.classid, bound, lookups: 0, actions });
+        self.0 = Some(Entry { handle, params: *params, bound, lookups: 0, actions });
         Ok(())
     }
 }
@@ -59,10 +59,10 @@ impl Filters for Matchall {
         self.0.take_if(|entry| entry.handle == handle).is_some()
     }
     fn binds(&self, class: Handle) -> bool {
-        self.0.as_ref().is_some_and(|entry| entry.bound && entry.classid == Some(class))
+        self.0.as_ref().is_some_and(|entry| entry.bound && entry.params.classid == Some(class))
     }
     fn rebind(&mut self, class: Handle, bound: bool) {
-        if let Some(entry) = self.0.as_mut().filter(|entry| entry.classid == Some(class)) {
+        if let Some(entry) = self.0.as_mut().filter(|entry| entry.params.classid == Some(class)) {
             entry.bound = bound;
         }
     }
@@ -73,7 +73,7 @@ impl Filters for Matchall {
         let Some(entry) = &self.0 else { return };
         line(FilterEntry::Filter {
             handle: entry.handle,
-            params: FilterParams::Matchall(MatchallParams { classid: entry.classid }),
+            params: FilterParams::Matchall(entry.params),
             hits: Some(U32Hits { lookups: entry.lookups, ..U32Hits::default() }),
             actions: entry.actions.dump(context),
         });

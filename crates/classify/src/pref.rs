@@ -2,6 +2,7 @@
 
 use crate::actions::Actions;
 use crate::basic::Basic;
+use crate::cgroup::Cgroup;
 use crate::context::Bound;
 use crate::filters::Filters;
 use crate::flow::Flow;
@@ -9,6 +10,7 @@ use crate::flower::Flower;
 use crate::fw::Fw;
 use crate::matchall::Matchall;
 use crate::query::{FilterRandom, Owner};
+use crate::route::Route;
 use crate::u32::{Root, Tables};
 use tidegate_packet::Handle;
 use tidegate_policy::{Act, Errno, FilterOp, FilterParams, FlowerField, FlowerParams, FwParams, TcError};
@@ -33,6 +35,8 @@ pub(crate) enum Body {
     Matchall(Matchall),
     Basic(Basic),
     Flower(Flower),
+    Cgroup(Cgroup),
+    Route(Route),
 }
 
 impl Body {
@@ -44,6 +48,8 @@ impl Body {
             "matchall" => Body::Matchall(Matchall::default()),
             "basic" => Body::Basic(Basic::default()),
             "flower" => Body::Flower(Flower::default()),
+            "cgroup" => Body::Cgroup(Cgroup::default()),
+            "route" => Body::Route(Route::default()),
             _ => return None,
         })
     }
@@ -57,6 +63,8 @@ impl Body {
             Body::Matchall(_) => "matchall",
             Body::Basic(_) => "basic",
             Body::Flower(_) => "flower",
+            Body::Cgroup(_) => "cgroup",
+            Body::Route(_) => "route",
         }
     }
 
@@ -69,6 +77,8 @@ impl Body {
             Body::Matchall(all) => all,
             Body::Basic(basic) => basic,
             Body::Flower(flower) => flower,
+            Body::Cgroup(cgroup) => cgroup,
+            Body::Route(route) => route,
         })
     }
 
@@ -80,6 +90,8 @@ impl Body {
             Body::Matchall(all) => all,
             Body::Basic(basic) => basic,
             Body::Flower(flower) => flower,
+            Body::Cgroup(cgroup) => cgroup,
+            Body::Route(route) => route,
         })
     }
 }
@@ -152,6 +164,15 @@ impl Pref {
             (Body::Flower(flower), Some(FilterParams::Flower(params))) => {
                 flower.add(op.handle, params, bound, actions)
             }
+            (Body::Cgroup(cgroup), Some(FilterParams::Cgroup(params))) => {
+                cgroup.set(op.handle, params, actions)
+            }
+            (Body::Route(route), Some(FilterParams::Route(params))) => {
+                route.add(op.handle, params, bound, actions)
+            }
+            (Body::Route(_), None) if op.handle == 0 => {
+                Err(TcError::new(Errno::Inval, "Creating with handle of 0 is invalid"))
+            }
             _ => Err(TcError::bare(Errno::Inval)),
         }
     }
@@ -183,6 +204,9 @@ impl Pref {
             }
             (Body::Flower(flower), Some(FilterParams::Flower(params))) => {
                 flower.change(op.handle, params, bound, actions)
+            }
+            (Body::Route(route), Some(FilterParams::Route(params))) => {
+                route.change(op.handle, params, bound, actions)
             }
             _ => Err(TcError::bare(Errno::Inval)),
         }

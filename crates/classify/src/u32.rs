@@ -284,6 +284,9 @@ impl Tables {
             return Err(TcError::new(Errno::Inval, "cls_u32: Key node id cannot be zero"));
         }
         let node = self.node_mut(handle).ok_or(TcError::bare(Errno::Inval))?;
+        if node.params.skip_hw != params.skip_hw {
+            return Err(TcError::new(Errno::Inval, "cls_u32: Key node flags do not match passed flags"));
+        }
         // The keys stay, whatever the change gives.
         if params.classid.is_some() {
             node.params.classid = params.classid;

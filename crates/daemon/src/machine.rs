@@ -161,14 +161,22 @@ fn spots(machine: &mut Gateway, devices: &[(LinkInfo, DeviceSpec)]) -> Result<Ve
     Ok(egress.into_iter().chain(ingress).collect())
 }
 
-/// A backend gives frames back as long as they came: tags are the kernel's business.
+/// A backend gives frames back as long as they came: tags are the kernel's business. A gate follows a clock
+/// of the machine, and the engine's begins at 0.
 fn refuse_tags(installed: &Installed, name: &str) -> Result<()> {
-    let tags = |dump: &FilterDump| match &dump.entry {
-        FilterEntry::Filter { actions, .. } => {
-            actions.iter().any(|action| matches!(action.action.act, Act::Vlan(_)))
-        }
+    let has = |dump: &FilterDump, kind: &dyn Fn(&Act) -> bool| match &dump.entry {
+        FilterEntry::Filter { actions, .. } => actions.iter().any(|action| kind(&action.action.act)),
         _ => false,
     };
+    let own = |act: &Act| matches!(act, Act::Mpls(_) | Act::TunnelKey(_) | Act::Gate(_));
+    if let Some(dump) = installed.filters.iter().find(|dump| has(dump, &own)) {
+        bail!(
+            Policy,
+            "a filter at {} of {name} has an action mpls, tunnel_key or gate, which is simulated only",
+            dump.parent
+        );
+    }
+    let tags = |dump: &FilterDump| has(dump, &|act| matches!(act, Act::Vlan(_)));
     if let Some(dump) = installed.filters.iter().find(|dump| tags(dump)) {
         bail!(
             Policy,

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use tidegate_classify::{Actions, Mirrored};
 use tidegate_packet::{Pkt, Pool, RedirectedTo, Time};
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
-use tidegate_policy::{Act, Action, ActionId, ActionsOp, Errno, FilterOp, FilterParams, TcError};
+use tidegate_policy::{Act, Action, ActionId, ActionsOp, Errno, FilterOp, TcError};
 use tidegate_qdisc::{IngressVerdict, Redirect, Shaper};
 
 /// Devices that one packet may be redirected through in one call; beyond that it is dropped, as in the kernel
@@ -303,9 +303,7 @@ impl Gateway {
     /// Fills in what tc would have sent as an index: the devices that packets are redirected to.
     pub(crate) fn complete<'a>(&self, op: &'a FilterOp) -> Result<Cow<'a, FilterOp>, TcError> {
         let mut op = Cow::Borrowed(op);
-        if let Some(FilterParams::Fw(_) | FilterParams::U32(_) | FilterParams::Flower(_)) = &op.params {
-            self.find_indev(&mut op)?;
-        }
+        self.find_indev(&mut op)?;
         if op.actions.is_empty() {
             return Ok(op);
         }
@@ -315,6 +313,9 @@ impl Gateway {
     }
 
     fn find_indev(&self, op: &mut Cow<'_, FilterOp>) -> Result<(), TcError> {
+        if op.params.as_ref().is_none_or(|params| params.indev().is_none()) {
+            return Ok(());
+        }
         let Some(mut params) = op.params.clone() else { return Ok(()) };
         let Some(indev) = params.indev_mut() else { return Ok(()) };
         let found = self.device(&indev.name);

@@ -8,7 +8,7 @@ use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::{Dissector, Handle, Pool, RandomSource, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Family, NetfilterRule, NfCommand, NfOp};
-use tidegate_policy::{FilterOp, Kind, Op};
+use tidegate_policy::{FilterOp, Kind, Op, RouteParams};
 use tidegate_syntax::units::parse_classid;
 
 /// When a policy is carried out: a machine's clock does not begin at nothing.
@@ -392,13 +392,18 @@ fn same_filter(
     shown: &tidegate_policy::FilterParams,
     handle: u32,
 ) -> bool {
-    use tidegate_policy::FilterParams::{Basic, Flow, Flower, Fw, Matchall, U32};
+    use tidegate_policy::FilterParams::{Basic, Cgroup, Flow, Flower, Fw, Matchall, Route, U32};
     // By the kind in the command, so that the compiler checks that every kind is handled.
     match given {
         Fw(a) => matches!(shown, Fw(b) if named == handle && a.classid == b.classid),
         U32(a) => matches!(shown, U32(b) if a.keys == b.keys && a.mark == b.mark && a.classid == b.classid),
         Flow(a) => matches!(shown, Flow(b) if a.keys == b.keys),
         Matchall(_) => matches!(shown, Matchall(_)),
+        Route(a) => {
+            let what = |it: &RouteParams| (it.from, it.to, it.order, it.classid);
+            matches!(shown, Route(b) if what(a) == what(b))
+        }
+        Cgroup(a) => matches!(shown, Cgroup(b) if named == handle && a == b),
         Basic(a) => matches!(shown, Basic(b) if a.classid == b.classid && a.terms == b.terms),
         Flower(a) => {
             matches!(shown, Flower(b) if a.classid == b.classid && a.keys == b.keys && a.indev == b.indev)

@@ -233,6 +233,8 @@ fn as_command(params: &FilterParams, same: &Same) -> FilterParams {
         FilterParams::Matchall(params) => params.classid = params.classid.map(|class| same.live(class)),
         FilterParams::Basic(params) => params.classid = params.classid.map(|class| same.live(class)),
         FilterParams::Flower(params) => params.classid = params.classid.map(|class| same.live(class)),
+        FilterParams::Route(params) => params.classid = params.classid.map(|class| same.live(class)),
+        FilterParams::Cgroup(_) => {}
     }
     params
 }

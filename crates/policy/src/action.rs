@@ -5,10 +5,13 @@ mod control;
 mod count;
 mod csum;
 mod edit;
+mod gate;
+mod mpls;
 mod nat;
 mod pedit;
 mod police;
 mod skbmod;
+mod tunnel_key;
 mod vlan;
 
 use alloc::string::String;
@@ -19,10 +22,13 @@ pub use control::Control;
 pub use count::{SampleAction, Simple};
 pub use csum::Csum;
 pub use edit::{PacketType, Skbedit};
+pub use gate::{Gate, GateClock, GateEntry};
+pub use mpls::{Mpls, MplsFields, MplsHow};
 pub use nat::Nat;
 pub use pedit::{Pedit, PeditAt, PeditHeader, PeditKey};
 pub use police::Police;
 pub use skbmod::Skbmod;
+pub use tunnel_key::{GeneveOption, TunnelFields, TunnelHow, TunnelKey, TunnelOptions};
 pub use vlan::{Vlan, VlanHow, VlanTag};
 
 /// An action of a filter.
@@ -125,6 +131,12 @@ pub enum Act {
     Skbmod(Skbmod),
     /// Tags of VLANs are put on and taken off.
     Vlan(Vlan),
+    /// Labels of MPLS are put on and taken off.
+    Mpls(Mpls),
+    /// The packet gets the metadata of a tunnel.
+    TunnelKey(TunnelKey),
+    /// Packets pass while a gate is open.
+    Gate(Gate),
 }
 
 /// A decision, and another one now and then.
@@ -199,6 +211,9 @@ impl Act {
             Act::Csum(_) => "csum",
             Act::Skbmod(_) => "skbmod",
             Act::Vlan(_) => "vlan",
+            Act::Mpls(_) => "mpls",
+            Act::TunnelKey(_) => "tunnel_key",
+            Act::Gate(_) => "gate",
         }
     }
 
@@ -220,7 +235,14 @@ impl Act {
             | Act::Pedit(Pedit { control, .. })
             | Act::Csum(Csum { control, .. })
             | Act::Skbmod(Skbmod { control, .. })
-            | Act::Vlan(Vlan { control, .. }) => vec![*control],
+            | Act::Vlan(Vlan { control, .. })
+            | Act::TunnelKey(TunnelKey { control, .. }) => vec![*control],
+            // A packet that cannot be changed is dropped.
+            Act::Mpls(Mpls { how: MplsHow::Modify(_) | MplsHow::DecTtl, control }) => {
+                vec![*control, Control::Drop]
+            }
+            Act::Mpls(Mpls { control, .. }) => vec![*control],
+            Act::Gate(Gate { control, .. }) => vec![*control, Control::Drop],
         }
     }
 

@@ -5,7 +5,7 @@ mod flower;
 mod parts;
 
 use alloc::vec::Vec;
-pub use ematch::{BasicParams, Ematch, EmatchCompare, Layer, MetaId, MetaValue, Term, Width};
+pub use ematch::{BasicParams, CanRule, Ematch, EmatchCompare, Layer, MetaId, MetaValue, Term, Width};
 pub use flower::{FlowerField, FlowerKey, FlowerParams};
 pub use parts::{Indev, U32Key, U32Offset, U32OffsetField, U32Params};
 
@@ -26,6 +26,10 @@ pub enum FilterParams {
     Basic(BasicParams),
     /// By fields of the headers.
     Flower(FlowerParams),
+    /// By the control group of the process that sent the packet.
+    Cgroup(CgroupParams),
+    /// By the realms of the packet's route.
+    Route(RouteParams),
 }
 
 impl FilterParams {
@@ -38,28 +42,49 @@ impl FilterParams {
             FilterParams::Matchall(_) => "matchall",
             FilterParams::Basic(_) => "basic",
             FilterParams::Flower(_) => "flower",
+            FilterParams::Cgroup(_) => "cgroup",
+            FilterParams::Route(_) => "route",
         }
     }
 
     /// The device that packets must have come in by, if the filter has such a condition.
+    pub fn indev(&self) -> Option<&Indev> {
+        match self {
+            FilterParams::Fw(params) => params.indev.as_ref(),
+            FilterParams::U32(params) => params.indev.as_ref(),
+            FilterParams::Flower(params) => params.indev.as_ref(),
+            FilterParams::Route(params) => params.fromif.as_ref(),
+            FilterParams::Flow(_)
+            | FilterParams::Matchall(_)
+            | FilterParams::Basic(_)
+            | FilterParams::Cgroup(_) => None,
+        }
+    }
+
+    /// The same, to change.
     pub fn indev_mut(&mut self) -> Option<&mut Indev> {
         match self {
             FilterParams::Fw(params) => params.indev.as_mut(),
             FilterParams::U32(params) => params.indev.as_mut(),
             FilterParams::Flower(params) => params.indev.as_mut(),
-            FilterParams::Flow(_) | FilterParams::Matchall(_) | FilterParams::Basic(_) => None,
+            FilterParams::Route(params) => params.fromif.as_mut(),
+            FilterParams::Flow(_)
+            | FilterParams::Matchall(_)
+            | FilterParams::Basic(_)
+            | FilterParams::Cgroup(_) => None,
         }
     }
 
-    /// The class it leads to by name; flow computes its classes.
+    /// The class it leads to by name; flow computes its classes, and cgroup's are those of control groups.
     pub fn classid(&self) -> Option<Handle> {
         match self {
             FilterParams::Fw(params) => params.classid,
             FilterParams::U32(params) => params.classid,
-            FilterParams::Flow(_) => None,
+            FilterParams::Flow(_) | FilterParams::Cgroup(_) => None,
             FilterParams::Matchall(params) => params.classid,
             FilterParams::Basic(params) => params.classid,
             FilterParams::Flower(params) => params.classid,
+            FilterParams::Route(params) => params.classid,
         }
     }
 }
@@ -80,6 +105,49 @@ pub struct FwParams {
 pub struct MatchallParams {
     /// The class that packets take.
     pub classid: Option<Handle>,
+    /// No card shall do its work.
+    pub skip_hw: bool,
+}
+
+/// cgroup: packets take the class that the control group of their process names (net_cls.classid), if they
+/// meet the conditions (tc-cgroup(8)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CgroupParams {
+    /// What must hold beside; empty: everything does.
+    pub terms: Vec<Term>,
+}
+
+/// route: packets are classified by the realms of their route (tc-route(8)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouteParams {
+    /// The class that matching packets take.
+    pub classid: Option<Handle>,
+    /// The realm of the source.
+    pub from: Option<u8>,
+    /// The device that packets must have come in by; never beside `from`.
+    pub fromif: Option<Indev>,
+    /// The realm of the destination.
+    pub to: Option<u8>,
+    /// Its place among filters of the same realms, 0 to 127.
+    pub order: u8,
+}
+
+impl RouteParams {
+    /// Its handle, if that does not depend on the number of a device.
+    pub fn handle(&self) -> Option<u32> {
+        self.fromif.is_none().then(|| self.handle_at(0))
+    }
+
+    /// Its handle, where the device has this number.
+    pub fn handle_at(&self, device: u32) -> u32 {
+        const ANY: u32 = 0x8000;
+        let above = match (self.from, &self.fromif) {
+            (Some(realm), _) => u32::from(realm),
+            (None, Some(_)) => ANY | device & 0x7fff,
+            (None, None) => 0xffff,
+        };
+        above << 16 | u32::from(self.order & 0x7f) << 8 | self.to.map_or(ANY, u32::from)
+    }
 }
 
 /// Which of flow's keys are used: a bit set, bit 0 = `src`, in the order of [`FlowKeySet::NAMES`].

@@ -24,15 +24,16 @@ pub mod netfilter;
 pub mod spec;
 
 pub use action::{
-    Act, Action, CardCounts, Connmark, Control, Csum, Ct, CtNat, Ctinfo, CtinfoCounts, Gact, Mirred, Nat,
-    Only, PacketType, Pedit, PeditAt, PeditHeader, PeditKey, Police, RandomGact, SampleAction, Simple,
-    Skbedit, Skbmod, Vlan, VlanHow, VlanTag,
+    Act, Action, CardCounts, Connmark, Control, Csum, Ct, CtNat, Ctinfo, CtinfoCounts, Gact, Gate, GateClock,
+    GateEntry, GeneveOption, Mirred, Mpls, MplsFields, MplsHow, Nat, Only, PacketType, Pedit, PeditAt,
+    PeditHeader, PeditKey, Police, RandomGact, SampleAction, Simple, Skbedit, Skbmod, TunnelFields,
+    TunnelHow, TunnelKey, TunnelOptions, Vlan, VlanHow, VlanTag,
 };
 pub use error::{Errno, TcError};
 pub use filter::{
-    BasicParams, Ematch, EmatchCompare, FilterParams, FlowKeySet, FlowMode, FlowOptions, FlowParams,
-    FlowerField, FlowerKey, FlowerParams, FwParams, Indev, Layer, MatchallParams, MetaId, MetaValue, Term,
-    U32Key, U32Offset, U32OffsetField, U32Params, Width,
+    BasicParams, CanRule, CgroupParams, Ematch, EmatchCompare, FilterParams, FlowKeySet, FlowMode,
+    FlowOptions, FlowParams, FlowerField, FlowerKey, FlowerParams, FwParams, Indev, Layer, MatchallParams,
+    MetaId, MetaValue, RouteParams, Term, U32Key, U32Offset, U32OffsetField, U32Params, Width,
 };
 pub use kind::*;
 pub use link::{LinkDriver, LinkOp, RawLink, Tunnel, TunnelMode};

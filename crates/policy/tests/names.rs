@@ -193,6 +193,8 @@ fn kinds_of_filters_and_actions() {
         (FilterParams::Matchall(Default::default()), "matchall"),
         (FilterParams::Basic(Default::default()), "basic"),
         (FilterParams::Flower(Default::default()), "flower"),
+        (FilterParams::Cgroup(Default::default()), "cgroup"),
+        (FilterParams::Route(Default::default()), "route"),
     ];
     for (params, name) in filters {
         assert_eq!(params.kind(), name);

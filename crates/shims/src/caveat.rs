@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use tidegate_gateway::Gateway;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::{
-    ClassOp, ClassParams, HfscClassParams, HtbClassParams, Op, QdiscOp, QdiscParams, RateSpec, Verb,
+    ClassOp, ClassParams, FilterOp, FilterParams, HfscClassParams, HtbClassParams, Op, QdiscOp, QdiscParams,
+    RateSpec, Verb,
 };
 use tidegate_syntax::units::{parse_percent, rate_in_words as rate};
 
@@ -17,6 +18,7 @@ pub(super) fn caveat(op: &Op, gateway: &Gateway, made: &Made) -> Option<String> 
     match op {
         Op::Qdisc(op) if op.verb != Verb::Delete => qdisc(op, gateway),
         Op::Class(op) if op.verb != Verb::Delete => class(op, gateway, made),
+        Op::Filter(op) if op.verb != Verb::Delete => filter(op),
         _ => None,
     }
 }
@@ -74,6 +76,19 @@ fn qdisc(op: &QdiscOp, gateway: &Gateway) -> Option<String> {
                 "limit {} is not above max {}: the queue is full before every packet is marked",
                 params.limit, params.curve.max
             ))
+        }
+        _ => None,
+    }
+}
+
+/// What a filter looks at that no simulated packet has.
+fn filter(op: &FilterOp) -> Option<String> {
+    match op.params.as_ref()? {
+        FilterParams::Cgroup(_) => {
+            Some("simulated packets come from no control group: this filter matches none of them".into())
+        }
+        FilterParams::Route(_) => {
+            Some("simulated routes have no realms: this filter matches none of their packets".into())
         }
         _ => None,
     }

@@ -6,6 +6,7 @@ use crate::batch;
 use crate::call::Reply;
 use crate::shim::{ToolShim, refused};
 use tidegate_packet::Handle;
+use tidegate_policy::dump::FilterDump;
 use tidegate_policy::{Errno, Kind, Op, TcError, Verb};
 use tidegate_syntax::tc::{
     self, GetFilter, Object, ShowActions, ShowChains, ShowWhat, TcCommand, TcCommandLine,
@@ -134,16 +135,30 @@ fn show(shim: &mut ToolShim<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Repl
             tc::show_classes(&dumps, what, &tc::ShowFlags { json: flags.json && machine.warns, ..*flags })
         }
         Object::Filter if what.block != 0 => match gateway.block_filters(now, what.block) {
-            Ok(dumps) => tc::show_filters(&dumps, what, flags),
+            Ok(dumps) => return listed(&dumps, what, flags),
             Err(_) => return no_block(what.block),
         },
         Object::Filter => {
             let parent = what.parent.unwrap_or(Handle::NONE);
             let dumps: Vec<_> =
                 chosen.iter().filter_map(|id| gateway.filters(now, *id, parent).ok()).flatten().collect();
-            tc::show_filters(&dumps, what, flags)
+            return listed(&dumps, what, flags);
         }
     })
+}
+
+/// Filters; with `-br` the kernel may break the listing off.
+fn listed(dumps: &[FilterDump], what: &ShowWhat, flags: &tc::ShowFlags) -> Reply {
+    if !flags.brief {
+        return Reply::text(tc::show_filters(dumps, what, flags));
+    }
+    match tc::show_filters_brief(dumps, what, flags) {
+        (text, false) => Reply::text(text),
+        (text, true) => {
+            let failed = Reply::error(1, "Error: Buffer too small for object.\nDump terminated\n");
+            Reply { stdout: text.into(), ..failed }
+        }
+    }
 }
 
 /// tc looks for the block before it lists.

@@ -9,6 +9,8 @@ pub struct Refusal {
     pub stderr: String,
     /// The exit code: 1 for an option's value, 2 for what the kernel refuses, 255 for the command line.
     pub code: u8,
+    /// The tool ends at once with this code, whatever the code of the command that it was reading.
+    pub at_once: bool,
     /// Which argument is at fault, counted from 0 in the slice given to the parser.
     pub word: Option<usize>,
     /// What to write instead, in a sentence.
@@ -20,7 +22,14 @@ impl Refusal {
     pub fn new(code: u8, line: impl Into<String>) -> Refusal {
         let mut stderr = line.into();
         stderr.push('\n');
-        Refusal { stderr, code, word: None, remedy: None }
+        Refusal { stderr, code, at_once: false, word: None, remedy: None }
+    }
+
+    /// It ends the tool at once.
+    #[must_use]
+    pub fn at_once(mut self) -> Refusal {
+        self.at_once = true;
+        self
     }
 
     /// Blames an argument.

@@ -188,6 +188,8 @@ pub(super) fn filter(dump: &FilterDump, marked: Option<String>) -> Option<String
                 conditions => conditions.to_owned(),
             }
         }
+        FilterParams::Cgroup(_) => "cgroup".to_owned(),
+        FilterParams::Route(_) => "route".to_owned(),
     })
 }
 

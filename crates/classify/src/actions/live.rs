@@ -1,15 +1,16 @@
 //! One action at work: what it does to a packet, and what it counts.
 
 use super::police::Policers;
-use super::{connection, csum, nat, pedit, skbmod, vlan};
+use super::{connection, csum, gate, mpls, nat, pedit, skbmod, vlan};
 use crate::conntrack::Conntrack;
 use crate::query::{ActionInput, Done, FilterRandom, FilterVerdict, Mirrored, Redirect};
 use alloc::vec::Vec;
 use tidegate_packet::{FwMark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{
-    Act, Action, Control, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, SampleAction, Skbedit,
-    Skbmod, TcError, Vlan, VlanHow,
+    Act, Action, Control, CtinfoCounts, Errno, Gact, Gate, Mirred, Mpls, MplsFields, MplsHow, Police,
+    RandomGact, SampleAction, Skbedit, Skbmod, TcError, TunnelFields, TunnelHow, TunnelKey, TunnelOptions,
+    Vlan, VlanHow,
 };
 
 /// How often one packet may be redirected to another device in one go.
@@ -51,18 +52,25 @@ pub(super) struct Live {
     used: Time,
     first_used: Option<Time>,
     ctinfo: CtinfoCounts,
+    gate: gate::State,
 }
 
 impl Live {
     pub(super) fn new(action: &Action, now: Time) -> Result<Live, TcError> {
         check(action)?;
+        let mut action = action.clone();
+        let mut gate = gate::State::default();
+        if let Act::Gate(new) = &mut action.act {
+            *new = gate::merged(&Gate::default(), new);
+            gate = gate::State::new(new, now);
+        }
         Ok(Live {
             policer: None,
-            action: action.clone(),
+            made_old: action.old_style,
+            action,
             kept: false,
             binds: 0,
             counted_old: false,
-            made_old: action.old_style,
             bytes: 0,
             packets: 0,
             drops: 0,
@@ -72,11 +80,21 @@ impl Live {
             used: now,
             first_used: None,
             ctinfo: CtinfoCounts::default(),
+            gate,
         })
     }
 
     /// Gives it other parameters; what it counted stays.
-    pub(super) fn change(&mut self, action: &Action) -> Result<(), TcError> {
+    pub(super) fn change(&mut self, action: &Action, now: Time) -> Result<(), TcError> {
+        if let (Act::Gate(old), Act::Gate(new)) = (&self.action.act, &action.act) {
+            let gate = gate::merged(old, new);
+            gate::check(&gate)?;
+            self.gate = gate::State::new(&gate, now);
+            self.action.act = Act::Gate(gate);
+            self.take_labels(action);
+            self.action.no_percpu = action.no_percpu;
+            return Ok(());
+        }
         check(action)?;
         match (&mut self.action.act, &action.act) {
             // A change without another decision keeps the one there is.
@@ -176,6 +194,20 @@ impl Live {
                 skbmod::carry_out(skbmod, pool, pkt)
             }
             Act::Vlan(vlan) => vlan::carry_out(vlan, pool, pkt),
+            Act::Mpls(mpls) => mpls::carry_out(mpls, pool, pkt).unwrap_or_else(|| {
+                self.drops += 1;
+                Control::Drop
+            }),
+            // No device here reads the metadata of tunnels.
+            Act::TunnelKey(tunnel) => tunnel.control,
+            Act::Gate(gate) => match self.gate.admit(gate, meter.len, meter.now) {
+                gate::Passage::Passes => gate.control,
+                closed => {
+                    self.drops += 1;
+                    self.overlimits += u32::from(closed == gate::Passage::TooMuch);
+                    Control::Drop
+                }
+            },
         };
         Done::Control(control)
     }
@@ -246,7 +278,66 @@ fn check(action: &Action) -> Result<(), TcError> {
             // Only the number of an action was named, and there is none.
             Err(TcError::bare(if tag.protocol == 0 { Errno::Inval } else { Errno::Range }))
         }
+        Act::Mpls(mpls) => check_mpls(mpls),
+        Act::TunnelKey(tunnel) => check_tunnel(tunnel),
+        Act::Gate(gate) => gate::check(gate),
         _ => Ok(()),
+    }
+}
+
+fn check_mpls(mpls: &Mpls) -> Result<(), TcError> {
+    /// Numbers from here on are EtherTypes; below, lengths.
+    const FIRST_ETHERTYPE: u16 = 0x600;
+    match mpls.how {
+        MplsHow::Pop(protocol) if protocol < FIRST_ETHERTYPE => {
+            Err(TcError::new(Errno::Inval, "act_mpls: Invalid protocol type for MPLS pop"))
+        }
+        MplsHow::Push(_, fields) | MplsHow::Modify(fields)
+            if fields.label == Some(MplsFields::IMPLICIT_NULL) =>
+        {
+            Err(TcError::new(Errno::Range, "act_mpls: MPLS label out of range"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_tunnel(tunnel: &TunnelKey) -> Result<(), TcError> {
+    let refused = |text: &'static str| Err(TcError::new(Errno::Inval, text));
+    let fields = match &tunnel.how {
+        None => return refused("Unknown tunnel key action"),
+        Some(TunnelHow::Unset) => return Ok(()),
+        Some(TunnelHow::Set(fields)) => fields,
+    };
+    if fields.source.is_ipv4() != fields.destination.is_ipv4() {
+        return refused("Missing either ipv4 or ipv6 src and dst");
+    }
+    check_options(fields)
+}
+
+fn check_options(fields: &TunnelFields) -> Result<(), TcError> {
+    /// The most bytes of data in an option of GENEVE that tc can send.
+    const MOST_DATA: usize = 128;
+    let refused = |text: &'static str| Err(TcError::new(Errno::Inval, text));
+    match &fields.options {
+        TunnelOptions::Geneve(all) => {
+            for option in all {
+                match option.data.len() {
+                    0 => return refused("Missing tunnel key geneve option class, type or data"),
+                    1..4 => return refused("Tunnel key geneve option data is less than 4 bytes long"),
+                    len if len > MOST_DATA => return refused("Attribute failed policy validation"),
+                    len if !len.is_multiple_of(4) => {
+                        return refused("Tunnel key geneve option data is not a multiple of 4 bytes long");
+                    }
+                    _ => {}
+                }
+            }
+            Ok(())
+        }
+        TunnelOptions::Erspan { version: 1, .. } => Ok(()),
+        TunnelOptions::Erspan { version: 2, direction: Some(_), .. } => Ok(()),
+        TunnelOptions::Erspan { version: 2, .. } => refused("Missing tunnel key erspan option dir or hwid"),
+        TunnelOptions::Erspan { .. } => refused("Tunnel key erspan option ver is incorrect"),
+        TunnelOptions::None | TunnelOptions::Vxlan(_) => Ok(()),
     }
 }
 

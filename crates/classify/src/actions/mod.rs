@@ -7,7 +7,9 @@
 
 mod connection;
 mod csum;
+mod gate;
 mod live;
+mod mpls;
 mod nat;
 mod pedit;
 mod police;

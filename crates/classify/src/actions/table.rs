@@ -308,7 +308,7 @@ impl Actions {
             _ if goes_to_chain(&action.act) => Err(TcError::new(Errno::Inval, "can't goto NULL proto/chain")),
             Some(place) => {
                 let action = self.completed(action)?;
-                self.at_mut(place).map_or(Ok(()), |live| live.change(&action))?;
+                self.at_mut(place).map_or(Ok(()), |live| live.change(&action, now))?;
                 self.fill(place, now);
                 Ok(())
             }

@@ -3,7 +3,7 @@
 use crate::context::ClassifyContext;
 use crate::u32::with_dsfield;
 use tidegate_packet::transport;
-use tidegate_policy::{Ematch, Layer, MetaId, MetaValue, Term, U32Key};
+use tidegate_policy::{CanRule, Ematch, Layer, MetaId, MetaValue, Term, U32Key};
 
 /// Does an expression hold? An empty one does.
 pub(crate) fn matches(terms: &[Term], context: &mut ClassifyContext<'_>) -> bool {
@@ -60,6 +60,7 @@ fn one(what: &Ematch, context: &mut ClassifyContext<'_>) -> bool {
             let right = known(right, context);
             matches!((left, right), (Some(left), Some(right)) if how.matches(left, right))
         }
+        Ematch::Canid(rules) => can(rules, context),
         Ematch::All(terms) => matches(terms, context),
     }
 }
@@ -100,6 +101,21 @@ fn byte_at(context: &ClassifyContext<'_>, at: i32) -> Option<u8> {
     }
     let within = || i64::from(at) + i64::from(context.link_header) < i64::from(meta.frame_len);
     head.byte_at(at).or_else(|| within().then_some(0))
+}
+
+/// Is it one of these identifiers? The kernel takes the first four bytes of any packet for one, in the order
+/// of a little-endian machine.
+fn can(rules: &[CanRule], context: &ClassifyContext<'_>) -> bool {
+    let mut bytes = [0; 4];
+    if !read(context, Layer::Link, 0, &mut bytes) {
+        return false;
+    }
+    let found = u32::from_le_bytes(bytes);
+    let extended = found & CanRule::EXTENDED != 0;
+    let bits = if extended { CanRule::LONG } else { CanRule::SHORT };
+    rules.iter().any(|rule| {
+        (rule.id & CanRule::EXTENDED != 0) == extended && (found ^ rule.id) & bits & rule.mask == 0
+    })
 }
 
 /// As u32 compares, except that the header behind the network header is not known: `nexthdr+` counts for

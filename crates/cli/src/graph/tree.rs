@@ -328,6 +328,8 @@ fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
         FilterParams::Matchall(all) => (all.classid, "everything".to_owned()),
         FilterParams::Basic(basic) => (basic.classid, format!("basic{}", condition_words(params))),
         FilterParams::Flower(flower) => (flower.classid, format!("flower{}", condition_words(params))),
+        FilterParams::Route(route) => (route.classid, "route".to_owned()),
+        FilterParams::Cgroup(_) => (None, format!("cgroup{}", condition_words(params))),
     };
     let mut text = format!("{text}  ({protocol}, prio {})", dump.pref);
     for dump in actions {

@@ -9,7 +9,8 @@ use tidegate_gateway::Gateway;
 use tidegate_packet::{Handle, Head};
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump, U32Hits};
 use tidegate_policy::{
-    Act, ClassLayout, Control, FilterOp, FilterParams, FlowParams, Kind, Op, QdiscParams, Skbedit,
+    Act, ClassLayout, Control, FilterOp, FilterParams, FlowParams, Kind, Mpls, MplsHow, Op, QdiscParams,
+    Skbedit,
 };
 
 /// How often one packet is sent from chain to chain.
@@ -291,6 +292,11 @@ fn one(
         FilterParams::U32(_) => (false, Vec::new()),
         FilterParams::Flow(flow) => (true, vec![flow_sentence(flow)]),
         FilterParams::Matchall(_) => (true, Vec::new()),
+        FilterParams::Cgroup(_) => (
+            false,
+            vec!["no control group classifies the packet: cgroup looks at the process that sent it".into()],
+        ),
+        FilterParams::Route(_) => (false, vec!["no route here has a realm".into()]),
         FilterParams::Basic(_) | FilterParams::Flower(_) => match counted.hits(dump) {
             Some(hits) if hits.lookups > 0 => {
                 (hits.matched > 0, super::conditions::condition_sentences(params, hits, here.head))
@@ -350,6 +356,8 @@ fn leads(params: &FilterParams, acts: bool) -> Decision {
         FilterParams::Flower(flower) => return Decision::Some(flower.classid.unwrap_or(Handle::NONE)),
         FilterParams::U32(u32) if acts => Some(u32.classid.unwrap_or(Handle::NONE)),
         FilterParams::U32(u32) => u32.classid,
+        FilterParams::Cgroup(_) => None,
+        FilterParams::Route(route) => return Decision::Some(route.classid.unwrap_or(Handle::NONE)),
         FilterParams::Flow(flow) => return Decision::Some(flow.baseclass.unwrap_or(Handle::NONE)),
     };
     class.map_or(Decision::Nothing, Decision::Class)
@@ -402,6 +410,16 @@ fn acted(actions: &[ActionDump], carried: &Carried, over: &dyn Fn(usize) -> bool
                 ("it is over the policer's limits (rate, burst or mtu): ", police.exceed)
             }
             Act::Police(police) => ("the policer lets it through: ", police.conform.unwrap_or_default()),
+            Act::Gate(_) => {
+                return (
+                    format!("{written}a gate lets it pass at some times and not at others"),
+                    Effect::Open,
+                );
+            }
+            Act::Mpls(Mpls { how: MplsHow::Modify(_) | MplsHow::DecTtl, .. }) => {
+                let text = "mpls changes its label, or drops it if there is none or its time to live ends";
+                return (format!("{written}{text}"), Effect::Open);
+            }
             other => ("", other.controls().first().copied().unwrap_or_default()),
         };
         at += 1;
@@ -465,6 +483,8 @@ pub(super) fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actio
         FilterParams::Matchall(all) => format!("everything{}", to(all.classid)),
         FilterParams::Basic(basic) => format!("basic{}{}", condition_words(params), to(basic.classid)),
         FilterParams::Flower(flower) => format!("flower{}{}", condition_words(params), to(flower.classid)),
+        FilterParams::Route(route) => format!("route{}", to(route.classid)),
+        FilterParams::Cgroup(_) => format!("cgroup{}", condition_words(params)),
     };
     for dump in actions {
         text.push_str(&match &dump.action.act {

@@ -149,7 +149,9 @@ impl<'a> Walk<'a> {
 
     /// Does an action of these filters rewrite packets?
     fn rewrites(&self) -> bool {
-        let rewrite = |act: &Act| matches!(act, Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) | Act::Vlan(_));
+        let rewrite = |act: &Act| {
+            matches!(act, Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) | Act::Vlan(_) | Act::Mpls(_))
+        };
         self.dumps.iter().any(|dump| match &dump.entry {
             FilterEntry::Filter { actions, .. } => actions.iter().any(|action| rewrite(&action.action.act)),
             _ => false,

@@ -111,7 +111,10 @@ fn foreign(reading: &PolicyModel, dump: &FilterDump) -> Option<String> {
 
 /// Does an action change what later filters see?
 fn changes(act: &Act) -> bool {
-    matches!(act, Act::Skbedit(_) | Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) | Act::Vlan(_))
+    matches!(
+        act,
+        Act::Skbedit(_) | Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) | Act::Vlan(_) | Act::Mpls(_)
+    )
 }
 
 /// What of a filter is not followed.

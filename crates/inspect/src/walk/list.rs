@@ -304,7 +304,9 @@ fn filter_verdicts(
                 return Ok(among(verdicts));
             }
             Act::Skbedit(_) | Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_) => return Err(TooLarge),
-            Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) | Act::Vlan(_) => return Err(TooLarge),
+            Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) | Act::Vlan(_) | Act::Mpls(_) => {
+                return Err(TooLarge);
+            }
             other => other.controls(),
         };
         let mut ends = true;

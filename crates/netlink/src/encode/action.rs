@@ -21,9 +21,10 @@ pub(crate) fn list(to: &mut Attributes, at: u16, all: &[Action], devices: Device
     for (place, action) in (1..).zip(all) {
         let (mut entry, mut options) = (Attributes::default(), Attributes::default());
         entry.text(TCA_ACT_KIND, action.act.kind());
-        if let Some(row) = row(action.act.kind()) {
-            (row.encode)(&mut options, action, devices)?;
-        }
+        let Some(row) = row(action.act.kind()) else {
+            return Err(Unsent::NotNetlink("the actions mpls, tunnel_key and gate"));
+        };
+        (row.encode)(&mut options, action, devices)?;
         entry.marked_nest(TCA_ACT_OPTIONS, &options);
         beside(&mut entry, action);
         list.nest(place, &entry);

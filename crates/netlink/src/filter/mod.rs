@@ -2,11 +2,13 @@
 
 mod base;
 mod basic;
+mod cgroup;
 mod ematch;
 mod flow;
 mod flower;
 mod fw;
 mod matchall;
+mod route;
 mod u32;
 
 use crate::encode::message::{Devices, Unsent};
@@ -16,7 +18,8 @@ use tidegate_netlink_wire::numbers::TCA_OPTIONS;
 use tidegate_policy::{FilterOp, FilterParams};
 
 /// Every kind of filter.
-const ROWS: [&Row; 6] = [&fw::ROW, &u32::ROW, &flow::ROW, &basic::ROW, &matchall::ROW, &flower::ROW];
+const ROWS: [&Row; 8] =
+    [&fw::ROW, &u32::ROW, &flow::ROW, &basic::ROW, &matchall::ROW, &flower::ROW, &cgroup::ROW, &route::ROW];
 
 /// The row of the kind of this name.
 pub(crate) fn row(name: &str) -> Option<&'static Row> {

@@ -12,6 +12,8 @@ use tidegate_policy::{Action, FilterOp, FilterParams, Indev, U32Offset, U32Offse
 /// `u32`.
 pub(super) const ROW: Row = Row { name: "u32", actions: 7, police: Some(6), encode, decode };
 
+const SKIP_HW: u32 = 1;
+
 /// u32: what leads on, and the structure of its comparisons last.
 fn encode(
     to: &mut Attributes,
@@ -24,6 +26,9 @@ fn encode(
     to.maybe(4, params.divisor).maybe(3, params.link.map(|table| table << 20));
     if params.table != 0 {
         to.u32(2, params.table);
+    }
+    if params.skip_hw {
+        to.u32(11, SKIP_HW);
     }
     indev(to, 8, params.indev.as_ref());
     if let Some((value, mask)) = params.mark {
@@ -92,5 +97,6 @@ fn decode_params(options: &Found<'_>) -> Option<U32Params> {
             field: (head[0] & 4 != 0).then_some(field),
             eat: head[0] & 8 != 0,
         },
+        skip_hw: options.u32(11).is_some_and(|flags| flags & SKIP_HW != 0),
     })
 }

@@ -66,8 +66,28 @@ pub enum Ematch {
         /// With what.
         right: MetaValue,
     },
+    /// The identifier of a CAN frame, one of these.
+    Canid(Vec<CanRule>),
     /// An expression in parentheses.
     All(Vec<Term>),
+}
+
+/// Identifiers of CAN frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CanRule {
+    /// The identifier, with [`CanRule::EXTENDED`] for one of 29 bits.
+    pub id: u32,
+    /// Bits that are compared.
+    pub mask: u32,
+}
+
+impl CanRule {
+    /// The identifier has 29 bits (EFF), not 11 (SFF).
+    pub const EXTENDED: u32 = 1 << 31;
+    /// The bits of the shorter identifiers.
+    pub const SHORT: u32 = 0x7ff;
+    /// The bits of the longer ones.
+    pub const LONG: u32 = 0x1fff_ffff;
 }
 
 /// How two numbers are compared.

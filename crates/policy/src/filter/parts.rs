@@ -61,6 +61,8 @@ pub struct U32Params {
     pub hash: Option<(u32, i32)>,
     /// Where the header begins that the linked table's filters are about.
     pub offset: U32Offset,
+    /// No card shall do its work.
+    pub skip_hw: bool,
 }
 
 /// How far on the next header begins (`offset …`).

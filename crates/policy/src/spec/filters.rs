@@ -141,6 +141,35 @@ pub const BASIC: FilterSpec = FilterSpec {
     ],
 };
 
+/// cgroup.
+pub const CGROUP: FilterSpec = FilterSpec {
+    name: "cgroup",
+    title: "by the control group of the sending process; simulated packets have none, so none matches",
+    options: &[
+        OptionSpec::short(
+            "match",
+            ValueKind::Ignored,
+            "everything",
+            "conditions that packets must meet beside, as in basic",
+        ),
+        ACTION,
+    ],
+};
+
+/// route.
+pub const ROUTE: FilterSpec = FilterSpec {
+    name: "route",
+    title: "by the realms of the packet's route; routes here have none, so none matches",
+    options: &[
+        OptionSpec::short("from", ValueKind::Number, "any", "the source's realm"),
+        OptionSpec::exact("fromif", ValueKind::Ignored, "any", "the device that packets came in by"),
+        OptionSpec::short("to", ValueKind::Number, "any", "the destination's realm"),
+        OptionSpec::short("order", ValueKind::Number, "0", "place among filters of the same realms"),
+        OptionSpec::short("classid", ValueKind::Hex, "none", "class of matching packets").or(&["flowid"]),
+        ACTION,
+    ],
+};
+
 /// flower.
 pub const FLOWER: FilterSpec = FilterSpec {
     name: "flower",
@@ -210,4 +239,4 @@ pub const FLOWER: FilterSpec = FilterSpec {
 };
 
 /// All filters with a table.
-pub const FILTERS: &[&FilterSpec] = &[&FW, &U32, &FLOW, &MATCHALL, &BASIC, &FLOWER];
+pub const FILTERS: &[&FilterSpec] = &[&FW, &U32, &FLOW, &MATCHALL, &BASIC, &FLOWER, &CGROUP, &ROUTE];

@@ -12,7 +12,7 @@ mod stab;
 pub(crate) mod table;
 
 pub use error_style::{ErrorStyle, Help};
-pub use filters::{BASIC, FILTERS, FLOW, FLOWER, FW, MATCHALL, U32};
+pub use filters::{BASIC, CGROUP, FILTERS, FLOW, FLOWER, FW, MATCHALL, ROUTE, U32};
 pub use parts::{
     ACTIONS, DocumentedName, EMATCHES, REFUSED_ACTIONS, REFUSED_EMATCHES, REFUSED_FILTERS,
     REFUSED_FLOWER_KEYS, action_kind, why_not,

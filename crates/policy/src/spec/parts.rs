@@ -36,6 +36,21 @@ pub const ACTIONS: &[DocumentedName] = &[
         "adds an 802.1Q or 802.1ad tag (`push`), changes (`modify`) or removes the outermost \
         (`pop`); at most two",
     ),
+    (
+        "mpls",
+        "pushes, changes (`modify`, `dec_ttl`) or pops MPLS labels; filters cannot match labels by name, \
+        u32 reads them",
+    ),
+    (
+        "tunnel_key",
+        "sets (`set`) or removes (`unset`) the metadata of a tunnel; no device here reads them, so packets stay \
+        as they are",
+    ),
+    (
+        "gate",
+        "lets packets pass by a schedule of open and closed intervals; its clocks begin at 0 when a \
+        simulation starts",
+    ),
 ];
 
 /// The conditions of basic filters that are built.
@@ -44,16 +59,14 @@ pub const EMATCHES: &[DocumentedName] = &[
     ("nbyte", "compares bytes at a place in the packet"),
     ("u32", "compares masked bits at a place in the packet"),
     ("meta", "compares the packet's metadata: length, mark, priority and so on"),
+    ("canid", "compares the first bytes of the packet with identifiers of CAN frames"),
 ];
 
 /// Kinds of filters that are not built.
 pub const REFUSED_FILTERS: &[DocumentedName] = &[
-    ("gate", "time gates are not modelled"),
     ("xt", "filters cannot run iptables targets"),
     ("ipt", "filters cannot run iptables targets"),
     ("bpf", "BPF programs are not run"),
-    ("cgroup", "simulated packets have no sending process, so no control group"),
-    ("route", "simulated routes have no realms; use a mark set by iptables"),
     ("rsvp", "removed from Linux in 6.3; flower matches addresses, protocols and ports"),
     ("rsvp6", "removed from Linux in 6.3; flower matches addresses, protocols and ports"),
     ("tcindex", "removed from Linux in 6.3; it classified by the index that dsmark set"),
@@ -63,14 +76,10 @@ pub const REFUSED_FILTERS: &[DocumentedName] = &[
 pub const REFUSED_EMATCHES: &[DocumentedName] = &[
     ("ipset", "ipsets are not supported"),
     ("ipt", "filters cannot run iptables matches; let an iptables rule set a mark"),
-    ("canid", "there are no CAN frames"),
 ];
 
 /// Actions that are not built.
 pub const REFUSED_ACTIONS: &[DocumentedName] = &[
-    ("tunnel_key", "collect-metadata tunnels are not supported"),
-    ("mpls", "MPLS labels are not read"),
-    ("gate", "time gates are not modelled"),
     ("xt", "filters cannot run iptables targets"),
     ("ipt", "filters cannot run iptables targets"),
     ("bpf", "BPF programs are not run"),

@@ -5,8 +5,10 @@ mod count;
 mod csum;
 mod ct;
 mod gact;
+mod gate;
 mod kinds;
 mod mirred;
+mod mpls;
 mod nat;
 mod pedit;
 mod police;
@@ -14,6 +16,7 @@ mod row;
 mod show;
 mod skbedit;
 mod skbmod;
+mod tunnel_key;
 mod vlan;
 
 pub use show::show_actions;
@@ -124,8 +127,8 @@ fn one(word: &str, words: &mut Words<'_>, env: &Env, cookie: &[u8]) -> Result<Ac
 
 /// What any action may end with, in tc's order.
 fn options(action: &mut Action, words: &mut Words<'_>) -> Result<(), Refusal> {
-    // Behind ct's decision it is the number of an action of its own.
-    if words.begins("index") && !matches!(action.act, Act::Ct(_)) {
+    // Behind the decision of ct and gate it is the number of an action of its own.
+    if words.begins("index") && !matches!(action.act, Act::Ct(_) | Act::Gate(_)) {
         words.skip();
         action.index = number("index", words)?;
     }

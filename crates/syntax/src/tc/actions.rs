@@ -44,7 +44,10 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
     let place = words.last();
     match meaning {
         ActionVerb::Set(verb) => {
-            let actions = set(words, env).map_err(|refusal| Refusal { code: 255, ..refusal })?;
+            let actions = set(words, env).map_err(|refusal| Refusal {
+                code: if refusal.at_once { refusal.code } else { 255 },
+                ..refusal
+            })?;
             Ok(TcCommand::Apply(Op::Actions(ActionsOp::Set(*verb, actions))))
         }
         ActionVerb::Delete => Ok(TcCommand::Apply(Op::Actions(ActionsOp::Delete(numbered(words)?)))),

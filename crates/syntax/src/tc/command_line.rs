@@ -141,6 +141,8 @@ pub struct ShowFlags {
     pub iec: bool,
     /// `-N`: numbers for names.
     pub numeric: bool,
+    /// `-br`: filters in short.
+    pub brief: bool,
 }
 
 impl ShowFlags {
@@ -155,6 +157,7 @@ impl ShowFlags {
         graph: false,
         iec: false,
         numeric: false,
+        brief: false,
     };
 }
 

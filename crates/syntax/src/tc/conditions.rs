@@ -2,7 +2,7 @@
 
 use super::ematch;
 use super::filter::key_words;
-use tidegate_policy::{Ematch, FilterParams, Term};
+use tidegate_policy::{BasicParams, CgroupParams, Ematch, FilterParams, Term};
 
 /// A condition, and how the next is joined to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub struct Joined {
 /// parameters; none for other kinds. A flower filter's `indev` is not among them.
 pub fn conditions(params: &FilterParams) -> Vec<Joined> {
     match params {
-        FilterParams::Basic(basic) => {
-            basic.terms.iter().map(|term| Joined { text: one(term), or: term.or }).collect()
+        FilterParams::Basic(BasicParams { terms, .. }) | FilterParams::Cgroup(CgroupParams { terms }) => {
+            terms.iter().map(|term| Joined { text: one(term), or: term.or }).collect()
         }
         FilterParams::Flower(flower) => {
             let text = |key| key_words(flower, key);

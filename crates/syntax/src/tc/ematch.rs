@@ -5,7 +5,7 @@ use super::words::Words;
 use crate::Refusal;
 use crate::number::whole;
 use tidegate_policy::spec::{REFUSED_EMATCHES, why_not};
-use tidegate_policy::{Ematch, EmatchCompare, Layer, MetaId, MetaValue, Term, U32Key, Width};
+use tidegate_policy::{CanRule, Ematch, EmatchCompare, Layer, MetaId, MetaValue, Term, U32Key, Width};
 
 /// How deep parentheses may be nested.
 const DEEPEST: u32 = 8;
@@ -28,6 +28,24 @@ impl Wrong {
 
 const EXPRESSION: &str = "An expression is CONDITION [and|or EXPRESSION], a condition cmp(…), nbyte(…), \
 u32(…), meta(…), each with `not` before it or an expression in parentheses in its place.";
+
+/// Reads the words after `match` in a filter that takes more words: tc looks for the end of the expression in
+/// the word behind it, and without one goes back a word too many, so an expression must not come last.
+pub(super) fn parse_before_end(
+    words: &mut Words<'_>,
+    unknown: &dyn Fn(&str, &Words<'_>) -> Refusal,
+) -> Result<Vec<Term>, Refusal> {
+    if words.peek().is_none() {
+        words.need()?;
+    }
+    let last = words.rest().last().map_or("", String::as_str);
+    let terms = parse(words)?;
+    match words.peek() {
+        Some(_) => Ok(terms),
+        None => Err(unknown(last, words)
+            .remedy("An expression must not come last: say the class or an action after it.")),
+    }
+}
 
 /// Reads the words after `match`, as far as they are an expression.
 pub(super) fn parse(words: &mut Words<'_>) -> Result<Vec<Term>, Refusal> {
@@ -303,6 +321,13 @@ fn condition(name: &str, arguments: &[Vec<u8>]) -> Result<Ematch, Wrong> {
             given,
             last,
         }),
+        "canid" => canid(Args {
+            kind: "canid",
+            usage: "canid(sff ID[:MASK] eff ID[:MASK] …), in hexadecimal",
+            all,
+            given,
+            last,
+        }),
         "meta" => meta(Args {
             kind: "meta",
             usage: "meta(WHAT [shift N] [mask M] eq|gt|lt NUMBER-OR-WHAT)",
@@ -318,6 +343,38 @@ fn condition(name: &str, arguments: &[Vec<u8>]) -> Result<Ematch, Wrong> {
             None => Wrong::new(format!("Unknown ematch \"{name}\""), EXPRESSION),
         }),
     }
+}
+
+/// Identifiers of CAN frames; tc sends those of 29 bits first.
+fn canid(mut args: Args<'_>) -> Result<Ematch, Wrong> {
+    let (mut long, mut short) = (Vec::new(), Vec::new());
+    while let Some(word) = args.next() {
+        let extended = match word {
+            "eff" => true,
+            "sff" => false,
+            _ => return Err(args.wrong("invalid key")),
+        };
+        let text = args.next().ok_or_else(|| args.wrong("missing argument"))?;
+        let mut parts = text.split(':');
+        let id = hex(parts.next().unwrap_or(""));
+        let bits = if extended { CanRule::LONG } else { CanRule::SHORT };
+        let mask = parts.next().filter(|mask| !mask.is_empty()).map_or(bits, |mask| hex(mask) & bits);
+        match extended {
+            true => long.push(CanRule { id: id & CanRule::LONG | CanRule::EXTENDED, mask }),
+            false => short.push(CanRule { id, mask }),
+        }
+    }
+    long.append(&mut short);
+    Ok(Ematch::Canid(long))
+}
+
+/// A hexadecimal number as C reads it: as far as there are digits.
+fn hex(text: &str) -> u32 {
+    let (minus, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")).unwrap_or(digits);
+    let digits = digits.chars().map_while(|digit| digit.to_digit(16));
+    let number = digits.fold(0u32, |number, digit| number.wrapping_shl(4) | digit);
+    if minus { number.wrapping_neg() } else { number }
 }
 
 fn width(text: Option<&str>) -> Option<Width> {
@@ -540,6 +597,17 @@ pub(super) fn one(what: &Ematch) -> String {
         }
         Ematch::Meta { left, how, right } => {
             format!("meta({}{} {})", side(left), how.name(), side(right).trim_end())
+        }
+        Ematch::Canid(rules) => {
+            let one = |rule: &CanRule| {
+                let (name, bits) = match rule.id & CanRule::EXTENDED {
+                    0 => ("sff", CanRule::SHORT),
+                    _ => ("eff", CanRule::LONG),
+                };
+                let mask = if rule.mask == bits { String::new() } else { format!(":0x{:X}", rule.mask) };
+                format!("{name} 0x{:X}{mask}", rule.id & bits)
+            };
+            format!("canid({})", rules.iter().map(one).collect::<Vec<_>>().join(" "))
         }
         Ematch::All(inner) => show(inner, 0),
     }

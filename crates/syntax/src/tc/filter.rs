@@ -1,11 +1,13 @@
 //! `tc filter`: the command, and its table of kinds.
 
 mod basic;
+mod cgroup;
 mod flow;
 mod flower;
 mod fw;
 pub(super) mod kinds;
 mod matchall;
+mod route;
 mod row;
 mod u32;
 

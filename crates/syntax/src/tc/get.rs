@@ -97,6 +97,8 @@ pub fn find_filter(mut dumps: Vec<FilterDump>, get: &GetFilter) -> Result<Filter
     }
     let found = dumps.into_iter().find(|dump| match &dump.entry {
         FilterEntry::Heading => false,
+        // The kernel finds none by its handle.
+        _ if dump.kind == "cgroup" => false,
         FilterEntry::Filter { handle, .. } => *handle == get.handle,
         FilterEntry::U32Table { table, .. } => table << 20 == get.handle,
     });

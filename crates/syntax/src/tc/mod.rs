@@ -40,5 +40,5 @@ pub(crate) use prefix::{parse_masked4, parse_prefix6};
 pub use read::{parse, parse_line};
 pub use refuse::{action_not_found, refusal_lines, refusal_text};
 pub use show_class::show_classes;
-pub use show_filter::show_filters;
+pub use show_filter::{show_filters, show_filters_brief};
 pub use show_qdisc::show_qdiscs;

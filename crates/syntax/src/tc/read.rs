@@ -32,6 +32,7 @@ pub fn parse(args: &[String], env: &Env) -> Result<TcCommandLine, Refusal> {
             Some("-Numeric") => flags.numeric = true,
             Some("-json") => flags.json = true,
             Some("-oneline") => flags.oneline = true,
+            Some("-brief") => flags.brief = true,
             Some("-force") => force = true,
             Some("-batch") => match words.take() {
                 Some(file) => batch = Some(file.to_string()),

@@ -31,6 +31,21 @@ pub fn show_filters(dumps: &[FilterDump], what: &ShowWhat, flags: &ShowFlags) ->
     ended(entries.into_iter().map(|entry| entry.text).collect(), flags)
 }
 
+/// The listing with `-br`, and whether the kernel breaks it off. It has a short form of flower only: of
+/// matchall it reports that there is a preference, and at any other kind it fails.
+pub fn show_filters_brief(dumps: &[FilterDump], what: &ShowWhat, flags: &ShowFlags) -> (String, bool) {
+    let wanted = |dump: &&FilterDump| what.pref.is_none_or(|pref| pref == 0 || pref == dump.pref);
+    let fails = |dump: &FilterDump| {
+        !matches!(dump.kind, "flower" | "matchall") && !matches!(dump.entry, FilterEntry::Heading)
+    };
+    let dumps: Vec<&FilterDump> = dumps.iter().filter(wanted).collect();
+    let end = dumps.iter().position(|dump| fails(dump));
+    let listed = dumps.iter().take(end.unwrap_or(dumps.len()));
+    let listed = listed.filter(|dump| dump.kind == "flower" || matches!(dump.entry, FilterEntry::Heading));
+    let listed: Vec<FilterDump> = listed.map(|dump| (*dump).clone()).collect();
+    (show_filters(&listed, what, flags), end.is_some())
+}
+
 fn entry(dump: &FilterDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     entry.say("filter ");

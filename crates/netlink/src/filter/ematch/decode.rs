@@ -5,7 +5,7 @@ use crate::decode::message::numbers;
 use crate::filter::base::key;
 use alloc::vec::Vec;
 use tidegate_netlink_wire::attribute::{Found, read};
-use tidegate_policy::{Ematch, EmatchCompare, Layer, MetaId, MetaValue, Term, Width};
+use tidegate_policy::{CanRule, Ematch, EmatchCompare, Layer, MetaId, MetaValue, Term, Width};
 
 /// How deep parentheses may are in one another, and how many conditions there may be: what tc writes stays
 /// far below.
@@ -42,6 +42,9 @@ fn group(all: &[&[u8]], from: usize, depth: u32) -> Option<Vec<Term>> {
             2 => bytes_of(rest)?,
             3 => Ematch::U32(key(rest.get(..16)?)),
             4 => meta(&read(rest))?,
+            7 => Ematch::Canid(
+                numbers(rest).chunks_exact(2).map(|pair| CanRule { id: pair[0], mask: pair[1] }).collect(),
+            ),
             _ => return None,
         };
         terms.push(Term { not: flags & 4 != 0, or: flags & 3 == 2, what });

@@ -11,6 +11,7 @@ const CMP: u16 = 1;
 const NBYTE: u16 = 2;
 const U32: u16 = 3;
 const META: u16 = 4;
+const CANID: u16 = 7;
 const AND: u16 = 1;
 const OR: u16 = 2;
 const INVERT: u16 = 4;
@@ -92,6 +93,7 @@ fn condition(what: &Ematch) -> (u16, Vec<u8>) {
             (U32, bytes)
         }
         Ematch::Meta { left, how, right } => (META, meta(left, *how, right)),
+        Ematch::Canid(rules) => (CANID, rules.iter().flat_map(|rule| words(&[rule.id, rule.mask])).collect()),
         // Told by its reference.
         Ematch::All(_) => (CONTAINER, Vec::new()),
     }

@@ -139,9 +139,8 @@ fn addresses(text: &str, place: usize) -> Result<(IpAddr, IpAddr), Failed> {
     let read = |text: &str| {
         text.parse().map_err(|_| {
             let sentence = format!("Error: any valid address is expected rather than \"{text}\".");
-            Failed::from(
-                Refusal::new(1, sentence).at(place).remedy("Write an address, or two with a dash between."),
-            )
+            let refused = Refusal::new(1, sentence).at_once().at(place);
+            Failed::from(refused.remedy("Write an address, or two with a dash between."))
         })
     };
     Ok((read(low)?, read(high)?))

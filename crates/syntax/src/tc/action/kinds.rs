@@ -1,10 +1,13 @@
 //! The table of actions.
 
 use super::row::Row;
-use super::{connection, count, csum, ct, gact, mirred, nat, pedit, police, skbedit, skbmod, vlan};
+use super::{
+    connection, count, csum, ct, gact, gate, mirred, mpls, nat, pedit, police, skbedit, skbmod, tunnel_key,
+    vlan,
+};
 
 /// Every action's words.
-const ROWS: [&Row; 14] = [
+const ROWS: [&Row; 17] = [
     &gact::ROW,
     &mirred::ROW,
     &skbedit::ROW,
@@ -18,6 +21,9 @@ const ROWS: [&Row; 14] = [
     &csum::ROW,
     &skbmod::ROW,
     &vlan::ROW,
+    &mpls::ROW,
+    &tunnel_key::ROW,
+    &gate::ROW,
     &police::ROW,
 ];
 

@@ -20,6 +20,10 @@ pub(in crate::tc) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut
     if actions.is_empty() {
         return;
     }
+    if flags.brief {
+        brief(actions, flags, entry);
+        return;
+    }
     let mut list = Vec::new();
     for (order, action) in (1..).zip(actions) {
         let mut one = Entry::new();
@@ -33,6 +37,50 @@ pub(in crate::tc) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut
     if let Some(first) = actions.first().filter(|first| first.counted_old) {
         old_counts(first, flags, entry);
     }
+}
+
+/// The actions of a filter in short: the kernel sends no parameters; tc prints what it prints before them.
+fn brief(actions: &[ActionDump], flags: &ShowFlags, entry: &mut Entry) {
+    let mut list = Vec::new();
+    for (order, dump) in (1..).zip(actions) {
+        let mut one = Entry::new();
+        one.say(&format!("\n\taction order {order}: "));
+        one.member("order", Json::number(order));
+        let kind = dump.action.act.kind();
+        // tc looks at the parameters first.
+        if !matches!(kind, "simple" | "skbmod" | "gate") {
+            one.member(if kind == "nat" { "type" } else { "kind" }, Json::text(kind));
+        }
+        one.say(match kind {
+            "gact" => "gact ",
+            "mirred" => "mirred ",
+            "skbedit" => "skbedit ",
+            "connmark" => "connmark ",
+            "ctinfo" => "ctinfo ",
+            "ct" => "ct",
+            "sample" => "sample ",
+            "nat" => " nat ",
+            "pedit" => " pedit ",
+            "csum" => "csum ",
+            "vlan" => "vlan ",
+            "mpls" => "mpls ",
+            "tunnel_key" => "tunnel_key ",
+            _ => "",
+        });
+        let mut more = Entry::new();
+        if flags.stats {
+            counts(dump, &mut more);
+        }
+        cookie(dump, &mut more);
+        // What follows begins on the same line, and ends it.
+        if let Some(text) = more.text.strip_prefix('\n') {
+            one.say(&format!("{text}\n"));
+        }
+        one.members.extend(more.members);
+        entry.say(&one.text);
+        list.push(Json::Object(one.members));
+    }
+    entry.member("actions", Json::List(list));
 }
 
 /// The listing of some of the machine's actions by themselves.
@@ -98,9 +146,13 @@ fn body(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
 
 /// What it does and what it counted, without an end of line.
 fn what(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
-    // tc calls it otherwise for one kind.
-    let key = if matches!(dump.action.act, Act::Nat(_)) { "type" } else { "kind" };
-    entry.member(key, Json::text(dump.action.act.kind()));
+    // tc calls it otherwise for one kind, and leaves it out for another.
+    let kind = dump.action.act.kind();
+    match dump.action.act {
+        Act::Gate(_) => {}
+        Act::Nat(_) => entry.member("type", Json::text(kind)),
+        _ => entry.member("kind", Json::text(kind)),
+    }
     doing(dump, flags, entry);
     show_extras(dump, flags, entry);
     if let Act::Pedit(pedit) = &dump.action.act {
@@ -109,6 +161,10 @@ fn what(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     if flags.stats {
         counts(dump, entry);
     }
+    cookie(dump, entry);
+}
+
+fn cookie(dump: &ActionDump, entry: &mut Entry) {
     if !dump.action.cookie.is_empty() {
         let text: String = dump.action.cookie.iter().map(|byte| format!("{byte:02x}")).collect();
         entry.say(&format!("\n\tcookie {text}"));

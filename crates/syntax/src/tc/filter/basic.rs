@@ -20,19 +20,7 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
     let (mut params, mut actions) = (BasicParams::default(), Vec::new());
     while let Some(word) = words.take() {
         match word {
-            _ if begins(word, "match") => {
-                if words.peek().is_none() {
-                    words.need()?;
-                }
-                let last = words.rest().last().map_or("", String::as_str);
-                params.terms = ematch::parse(words)?;
-                if words.peek().is_none() {
-                    // tc looks for the end of the expression in the word behind it. Without one it goes back
-                    // a word too many.
-                    return Err(unknown(last, words)
-                        .remedy("An expression must not come last: say the class or an action after it."));
-                }
-            }
+            _ if begins(word, "match") => params.terms = ematch::parse_before_end(words, &unknown)?,
             _ if begins(word, "classid") || word == "flowid" => params.classid = Some(class(words)?),
             _ if begins(word, "action") => action::replace(&mut actions, action::parse(words, env)?),
             _ if begins(word, "police") => actions = action::old_police(words)?,

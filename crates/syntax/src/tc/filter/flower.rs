@@ -511,6 +511,12 @@ fn show(filter: &ListedFilter<'_>) -> Option<Entry> {
     let (FilterParams::Flower(params), handle) = (filter.params, filter.handle) else { return None };
     let mut entry = Entry::new();
     entry.number("handle", handle, &format!("handle {handle:#x} "));
+    if filter.flags.brief {
+        entry.member("keys", Json::Object(Vec::new()));
+        card(params, &mut entry);
+        action::show(filter.actions, filter.flags, &mut entry);
+        return Some(entry);
+    }
     if let Some(class) = params.classid.filter(|class| !class.is_none()) {
         entry.word("classid", &class.to_string());
     }
@@ -525,14 +531,19 @@ fn show(filter: &ListedFilter<'_>) -> Option<Entry> {
     }
     entry.say(&keys.text);
     entry.member("keys", Json::Object(keys.members));
+    card(params, &mut entry);
+    action::show(filter.actions, filter.flags, &mut entry);
+    Some(entry)
+}
+
+/// Whether a card does its work.
+fn card(params: &FlowerParams, entry: &mut Entry) {
     if params.skip_hw {
         entry.say("\n  skip_hw");
         entry.member("skip_hw", Json::Bool(true));
     }
     entry.say("\n  not_in_hw");
     entry.member("not_in_hw", Json::Bool(true));
-    action::show(filter.actions, filter.flags, &mut entry);
-    Some(entry)
 }
 
 /// The line of a field.

@@ -3,7 +3,6 @@
 use super::row::{Given, ListedFilter, Read, Row, class, no_card, number};
 use crate::json::Json;
 use crate::tc::action;
-use crate::tc::build::later;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::{Env, Refusal};
@@ -23,7 +22,13 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
         match word {
             _ if begins(word, "classid") || word == "flowid" => params.classid = Some(class(words)?),
             _ if begins(word, "action") => actions = action::parse(words, env)?,
-            "skip_hw" => return Err(later("matchall option", word, words.last())),
+            "skip_hw" => {
+                params.skip_hw = true;
+                // tc wants a word behind it.
+                if words.peek().is_none() {
+                    words.need()?;
+                }
+            }
             "skip_sw" => return Err(no_card(words.last())),
             "help" => return Err(Refusal { stderr: MATCHALL.help(), code: 1, ..Refusal::default() }),
             _ => {
@@ -44,6 +49,10 @@ fn show(filter: &ListedFilter<'_>) -> Option<Entry> {
     if let Some(class) = params.classid.filter(|class| !class.is_none()) {
         entry.say(&format!("flowid {class} "));
         entry.member("flowid", Json::text(class.to_string()));
+    }
+    if params.skip_hw {
+        entry.say("\n  skip_hw");
+        entry.member("skip_hw", Json::Bool(true));
     }
     entry.say("\n  not_in_hw");
     entry.member("not_in_hw", Json::Bool(true));

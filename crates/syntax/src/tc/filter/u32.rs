@@ -5,7 +5,6 @@ use crate::json::Json;
 use crate::nearest;
 use crate::number::{i32_in, u8_in, u16_in, u32_in};
 use crate::tc::action;
-use crate::tc::build::later;
 use crate::tc::command_line::ShowFlags;
 use crate::tc::prefix::{parse_prefix4, parse_prefix6};
 use crate::tc::show::Entry;
@@ -95,7 +94,7 @@ fn options(words: &mut Words<'_>, env: &Env) -> Result<Options, Refusal> {
                 params.table = params.table & 0xfff0_0000 | bucket << 12;
             }
             "skip_sw" => return Err(no_card(words.last())),
-            "skip_hw" => return Err(later("u32 option", word, words.last())),
+            "skip_hw" => params.skip_hw = true,
             "indev" => params.indev = Some(Indev::named(words.need()?)),
             _ if begins(word, "action") => action::replace(&mut read.actions, action::parse(words, env)?),
             _ if begins(word, "police") => read.actions = action::old_police(words)?,
@@ -575,6 +574,9 @@ fn body(filter: &ListedFilter<'_>, params: &U32Params) -> Entry {
     }
     if let Some(link) = params.link {
         entry.word("link", &format!("{link:x}:"));
+    }
+    if params.skip_hw {
+        entry.flag("skip_hw", true);
     }
     entry.flag("not_in_hw", true);
     let counted = hits.filter(|_| flags.stats);

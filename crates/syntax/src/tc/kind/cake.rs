@@ -205,6 +205,7 @@ fn within(key: &str, text: &str, range: std::ops::RangeInclusive<i32>) -> Result
         stderr: format!("Illegal \"{key}\", valid range is {least} to {most}\\n"),
         code: 1,
         word: None,
+        at_once: false,
         remedy: Some(format!("{key} takes whole bytes from {least} to {most}; \"{text}\" is not of them.")),
     })
 }
