@@ -1,8 +1,8 @@
 //! mq: a qdisc for each of the device's transmit queues.
 //!
 //! A packet goes to the qdisc of the queue that it was put into, by a hash of its flow or by `skbedit
-//! queue_mapping` where it left. That queue's qdisc is then run, and no other, until it has nothing to send or a
-//! watchdog of its own runs it again. In Linux each queue sends as the card allows; here the queues that have
+//! queue_mapping` where it left. That queue's qdisc is then run, and no other, until it has nothing to send
+//! or a watchdog of its own runs it again. In Linux each queue sends as the card allows; here the queues that have
 //! something to send share one link and take turns.
 
 use super::NO_CHANGE;
@@ -123,7 +123,8 @@ impl Discipline for Mq {
         QdiscParams::Mq
     }
 
-    /// It counts nothing: its listing adds up the qdiscs of the queues, and forgets what a replaced one counted.
+    /// It counts nothing: its listing adds up the qdiscs of the queues, and forgets what a replaced one
+    /// counted.
     fn amend_stats(&self, stats: &mut QueueStats) {
         let mut sum = QueueStats { rate: stats.rate, ..QueueStats::default() };
         for own in self.queues.iter().filter(|queue| !queue.is_noop()).map(QdiscNode::stats) {

@@ -48,8 +48,8 @@ pub(super) fn class(name: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> 
     syntax(spec.kind).class(&reader, words)
 }
 
-/// The refusal of a kind that is not built: in the kernel's words where it would refuse too, which is where the
-/// device has one transmit queue.
+/// The refusal of a kind that is not built: in the kernel's words where it would refuse too, which is where
+/// the device has one transmit queue.
 fn not_built(refused: &UnsupportedKind, several_queues: bool, place: usize) -> Refusal {
     let UnsupportedKind { name, why, instead, .. } = refused;
     let refusal = match refused.reply.filter(|_| !several_queues) {
