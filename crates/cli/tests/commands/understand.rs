@@ -380,3 +380,19 @@ fn the_result_of_another_policy_is_refused() {
         assert!(code == 2 && text.is_empty() && errors.contains(difference), "{difference}: {errors}");
     }
 }
+
+/// nft has one word for the DSCP of each family.
+#[test]
+fn the_dscp_of_ipv6_has_its_own_word() {
+    let place = Place::new("understand-dscp");
+    let rules = place.file(
+        "rules.nft",
+        "table inet qos {\n chain post { type filter hook postrouting priority mangle;\n  ip6 dscp ef meta priority \
+         set 1:10\n }\n}\n",
+    );
+    let tree = place.file("tree.tc", "qdisc add dev eth0 root fq_codel\n");
+    let packet = "udp [2001:db8:1::7]:1 > [2001:db8::9]:2 out eth0";
+    let (code, text, errors) = tidegate(&["explain", name(&tree), "--also", name(&rules), packet]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(text.contains("`ip6 dscp ef` does not hold: the code point is CS0"), "{text}");
+}

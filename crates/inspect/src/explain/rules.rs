@@ -136,7 +136,11 @@ fn failing(
     // How ports are written depends on the rule's protocol.
     let protocol =
         rule.matches.iter().find(|other| matches!(other.what, Condition::Protocol(_)) && *other != condition);
-    let with = of(protocol.into_iter().chain([condition]).cloned().collect());
+    // nft has a word for the DSCP of each family.
+    let version = rule.matches.iter().find(|other| {
+        matches!(other.what, Condition::Version6(_)) && matches!(condition.what, Condition::Dscp(_))
+    });
+    let with = of(protocol.into_iter().chain(version).chain([condition]).cloned().collect());
     let alone = match protocol.map(|protocol| of(vec![protocol.clone()])) {
         Some(protocol) => with.strip_prefix(protocol.trim()).unwrap_or(&with),
         None => &with,

@@ -230,7 +230,7 @@ fn a_mark_is_saved_and_never_restored() {
     check_finding(&rules("", "--syn"), &[Rule::Connmark], &parts);
     let restore = "iptables -t mangle -A POSTROUTING -o eth0 -j CONNMARK --restore-mark\n";
     silent(&rules(restore, "--syn"), &[Rule::Connmark]);
-    // Every packet of the connection is marked by itself.
+    // Each packet of the connection is marked on its own.
     silent(&rules("", ""), &[Rule::Connmark]);
 }
 
