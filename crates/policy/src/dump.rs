@@ -60,7 +60,7 @@ pub struct QdiscDump {
     pub stab: Option<SizeTable>,
     /// The blocks that its hooks share with other devices.
     pub blocks: SharedBlocks,
-    /// A queue that nobody asked for, such as a class begins with: `tc qdisc show` lists it after `invisible`
+    /// A queue that no command made, such as a class begins with: `tc qdisc show` lists it after `invisible`
     /// only.
     pub invisible: bool,
     /// What it counted since it was made.

@@ -282,7 +282,7 @@ impl Shaper {
         match root.dequeue_fresh(&mut cx) {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => {
-                // A queue of an mq is run by itself.
+                // A queue of an mq runs on its own.
                 if self.device.tx_queues > 1 && self.root.kind() != Kind::Mq {
                     self.dequeue_again(now, pool, random)
                 } else {

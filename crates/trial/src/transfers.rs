@@ -4,7 +4,7 @@ use crate::figures::loads;
 use tidegate_measure::numbers::rate;
 use tidegate_measure::trial::{TrialDocument, TrialRun};
 
-/// So many times less than without the policy is as good as nothing.
+/// So many times less than without the policy is almost nothing.
 const NOTHING: f64 = 100.0;
 /// What is less than this share of what it was is worth a word.
 pub(super) const NOTICED_LESS: f64 = 0.95;

@@ -648,7 +648,7 @@ mod tests {
         let stopped = lines_of(0);
         assert_eq!(
             stopped[0],
-            "With the policy 1 upload carries as good as nothing: 0 bit/s instead of 9.00 Mbit/s."
+            "With the policy 1 upload carries almost nothing: 0 bit/s instead of 9.00 Mbit/s."
         );
         assert!(!stopped[1..].iter().any(|text| text.contains("% less up")), "{stopped:?}");
         assert!(lines_of(1)[0].starts_with("Under 1 upload the policy cuts"));

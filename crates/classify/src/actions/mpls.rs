@@ -1,5 +1,5 @@
 //! `mpls`: labels are pushed, modified and popped (RFC 3032). They lie between the link header and the
-//! network header, and are the packet's network header for whoever reads it.
+//! network header, and are the packet's network header for those who read it.
 
 use tidegate_packet::{Head, Pkt, Pool};
 use tidegate_policy::{Control, Mpls, MplsFields, MplsHow};

@@ -2,8 +2,8 @@
 //!
 //! A packet goes to the qdisc of the queue that it was put into, by a hash of its flow or by `skbedit
 //! queue_mapping` where it left. That queue's qdisc is then run, and no other, until it has nothing to send
-//! or a watchdog of its own runs it again. In Linux each queue sends as the card allows; here the queues that have
-//! something to send share one link and take turns.
+//! or a watchdog of its own runs it again. In Linux each queue sends as the card allows; here the queues that
+//! have something to send share one link and take turns.
 
 use super::NO_CHANGE;
 use super::multiq::{flow_queue, in_turn, own_queue};
@@ -178,7 +178,7 @@ impl Classful for Mq {
     }
 }
 
-/// It is a device's root and nothing else, so that nobody peeks at its packets.
+/// It is a device's root and nothing else, so that nothing peeks at its packets.
 impl BuiltIn for Mq {
     fn peek(&mut self, _cx: &mut Context<'_>) -> Option<Peek> {
         None
