@@ -77,7 +77,7 @@ fn together(trial: &TrialDocument) -> Option<String> {
         let [up, up_was, down, down_was] = [up, up_was, down, down_was].map(rate);
         let title = &with.title;
         format!(
-            "Under {title} transfers carry {up} instead of {up_was} up, {down} instead of {down_was} down."
+            "Under {title}, transfers carry {up} instead of {up_was} up, {down} instead of {down_was} down."
         )
     })
 }

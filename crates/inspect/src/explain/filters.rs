@@ -92,13 +92,14 @@ impl Counted {
 pub(super) struct Here<'a> {
     pub(super) dev: &'a str,
     pub(super) head: &'a Head,
-    pub(super) ethertype: u16,
     pub(super) carried: &'a Carried,
 }
 
 /// What actions write on a packet during its explanation.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
+    /// The packet's EtherType, which labels of MPLS change.
+    pub(super) ethertype: Cell<u16>,
     /// The packet's mark.
     pub(super) mark: Cell<u32>,
     /// The packet's priority.
@@ -108,6 +109,11 @@ pub(super) struct Carried {
 }
 
 impl Here<'_> {
+    /// Its EtherType as it comes to the next filter.
+    pub(super) fn ethertype(self) -> u16 {
+        self.carried.ethertype.get()
+    }
+
     /// Its mark as it comes to the next filter.
     pub(super) fn mark(self) -> u32 {
         self.carried.mark.get()
@@ -262,11 +268,15 @@ fn bare_fw(dump: &FilterDump, here: Here<'_>) -> (ExplainStep, Decision) {
 }
 
 pub(super) fn matches_protocol(dump: &FilterDump, here: Here<'_>) -> bool {
-    dump.protocol == here.ethertype || dump.protocol == FilterOp::ALL
+    dump.protocol == here.ethertype() || dump.protocol == FilterOp::ALL
 }
 
 pub(super) fn other_protocol(dump: &FilterDump, here: Here<'_>) -> String {
-    format!("it matches {}, the packet is {}", ethertype_name(dump.protocol), ethertype_name(here.ethertype))
+    format!(
+        "it matches {}, the packet is {}",
+        ethertype_name(dump.protocol),
+        ethertype_name(here.ethertype())
+    )
 }
 
 /// One filter.
@@ -384,8 +394,17 @@ fn acted(actions: &[ActionDump], carried: &Carried, over: &dyn Fn(usize) -> bool
     let (mut at, mut jumps) = (0, 0);
     let mut written = String::new();
     while let Some(dump) = actions.get(at) {
-        if let Act::Skbedit(edit) = &dump.action.act {
-            written.push_str(&carried.edited(edit));
+        match &dump.action.act {
+            Act::Skbedit(edit) => written.push_str(&carried.edited(edit)),
+            Act::Mpls(Mpls { how: MplsHow::Push(to, _), .. }) => {
+                carried.ethertype.set(*to);
+                written.push_str("a label of MPLS is put on, ");
+            }
+            Act::Mpls(Mpls { how: MplsHow::Pop(to), .. }) => {
+                carried.ethertype.set(*to);
+                written.push_str("a label of MPLS is taken off, ");
+            }
+            _ => {}
         }
         let (before, control) = match &dump.action.act {
             Act::Mirred(mirred) if !mirred.copy => {
@@ -412,7 +431,9 @@ fn acted(actions: &[ActionDump], carried: &Carried, over: &dyn Fn(usize) -> bool
             Act::Police(police) => ("the policer lets it through: ", police.conform.unwrap_or_default()),
             Act::Gate(_) => {
                 return (
-                    format!("{written}a gate lets it pass at some times and not at others"),
+                    format!(
+                        "{written}a gate lets it pass at some times and not at others; what follows holds for one moment"
+                    ),
                     Effect::Open,
                 );
             }
@@ -511,6 +532,16 @@ pub(super) fn edits(dump: &FilterDump) -> bool {
     actions.iter().any(|dump| matches!(dump.action.act, Act::Skbedit(_)))
 }
 
+/// Whether a filter puts labels of MPLS on packets, or takes them off.
+fn labels(dump: &FilterDump) -> bool {
+    let FilterEntry::Filter { actions, .. } = &dump.entry else { return false };
+    let how = |dump: &ActionDump| match &dump.action.act {
+        Act::Mpls(mpls) => matches!(mpls.how, MplsHow::Push(..) | MplsHow::Pop(_)),
+        _ => false,
+    };
+    actions.iter().any(how)
+}
+
 impl Carried {
     /// Writes what `skbedit` sets, and returns it in words: `its mark becomes 0x5, `.
     fn edited(&self, edit: &Skbedit) -> String {
@@ -535,7 +566,11 @@ pub(super) fn tree(
     counted: &Counted,
     carried: &Carried,
 ) -> Vec<ExplainStep> {
-    let here = Here { dev: &moment.name, head: &moment.head, ethertype: moment.head.ethertype(), carried };
+    let here = Here { dev: &moment.name, head: &moment.head, carried };
+    // The packet is known as it left the filters of this device: with the labels that they gave it.
+    if !reading.filters.iter().any(|dump| dump.dev == moment.name && labels(dump)) {
+        carried.ethertype.set(moment.head.ethertype());
+    }
     carried.passed_over.set(moment.stop.came_back);
     let mut lines = Vec::new();
     let leaving = list(reading, here, CLSACT_EGRESS, counted);
@@ -714,6 +749,10 @@ fn by_default(
             format!("{because}; {} looks at the number behind the colon only: {got}", qdisc.kind.name())
         }
         QdiscParams::Prio(_) => format!("{because}: the band of priority 0, {got}"),
+        QdiscParams::Mq => format!(
+            "transmit queue {}, by a hash of the flow with the key drawn here, or by skbedit queue_mapping: {got}",
+            got.minor()
+        ),
         // One class, and nothing to choose.
         QdiscParams::Tbf(_) | QdiscParams::Red(_) | QdiscParams::Sfb(_) => return None,
         _ => format!("{because}: {got}"),

@@ -263,6 +263,7 @@ impl<'r> Explainer<'r> {
         let seen = self.prober.gateway().take_seen();
         let counted = Counted::of(self.reading, self.prober.gateway()).since(&before);
         let carried = Carried::default();
+        carried.ethertype.set(packet.ethertype);
         carried.mark.set(packet.mark);
         carried.priority.set(packet.priority);
         let mut scenes = Vec::new();
@@ -369,7 +370,7 @@ impl<'r> Explainer<'r> {
     ) -> Option<Scene> {
         let name = self.name(device);
         let head = packet.head();
-        let here = filters::Here { dev: &name, head: &head, ethertype: packet.ethertype, carried };
+        let here = filters::Here { dev: &name, head: &head, carried };
         let mut lines = Vec::new();
         for parent in [Handle::new(0xffff, 0), CLSACT_INGRESS] {
             lines.extend(filters::list(self.reading, here, parent, counted).lines);

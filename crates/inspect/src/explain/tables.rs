@@ -244,7 +244,7 @@ impl<'a> Walk<'a> {
 
     /// The bucket that a link leads to, what offsets count from there, and how that came.
     fn follow(&self, u32: &U32Params, link: u32, from: Offsets) -> Option<(u32, Offsets, String)> {
-        let Here { head, ethertype, .. } = self.here;
+        let (head, ethertype) = (self.here.head, self.here.ethertype());
         let of = self.dumps.first().map(|dump| (&dump.dev, dump.parent.qdisc()));
         let mine = self.reading.filters.iter().filter(|dump| Some((&dump.dev, dump.parent.qdisc())) == of);
         let buckets = mine.clone().find_map(|dump| match dump.entry {
@@ -319,7 +319,7 @@ fn compared(
     }
     for (key, waiting) in u32.keys.iter().zip(&hits.keys) {
         let absolute = from.absolute(key);
-        let parts = compare(&absolute, here.ethertype, here.head);
+        let parts = compare(&absolute, here.ethertype(), here.head);
         let reaches = here.head.word(absolute.offset).is_some();
         let seen = reaches && parts.iter().all(|part| part.matches);
         let matches = if hits.lookups == 1 { *waiting > 0 } else { seen };

@@ -157,8 +157,8 @@ fn early(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
             QdiscParams::Choke(red) => Some(of(red, "packets")),
             QdiscParams::Sfb(sfb) => Some(format!(
                 "{kind} {handle} drops or marks packets at random where more than {} wait in the bins of their \
-                flow",
-                sfb.target
+                flow, and drops all from {} on",
+                sfb.target, sfb.max
             )),
             _ => None,
         }
@@ -296,6 +296,10 @@ fn of_hidden(
         }
         (Kind::Bfifo, Some(QdiscParams::Red(red))) => {
             by_bytes("queue", u64::from(red.limit), (frame, served))
+        }
+        // 0: as long as the device's transmit queue.
+        (Kind::Pfifo, Some(QdiscParams::Sfb(sfb))) if sfb.limit > 0 => {
+            by_packets(kind.name(), u64::from(sfb.limit), frame, served)
         }
         (Kind::PfifoFast, _) => of_bands(moment, frame, served),
         (Kind::Noqueue, _) => vec!["it does not wait: the device has no queue".into()],

@@ -57,7 +57,7 @@ pub(super) fn check(context: &mut RuleContext<'_>, families: &[Checks], conditio
         because.push_str(&format!("; of {} it was decided", named(&decided)));
     }
     if !left_out.is_empty() {
-        because.push_str("; R1, R6, R8 to R11, R14, R22, R23 and R27, which need it, were left out there");
+        because.push_str("; R1, R6, R8 to R10, R14, R22, R23 and R27, which need it, were left out there, and R11 but for a few packets");
     }
     let what = match left_out.is_empty() {
         true => "which packets netfilter's rules get was not decided".to_owned(),

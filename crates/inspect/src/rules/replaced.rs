@@ -92,12 +92,21 @@ fn root_removed(
         return None;
     }
     let dev = replaced(&reading.ops[at])?;
-    let because = match elsewhere {
-        true => {
-            "all files that are checked together are one policy, carried out in the order in which they \
-        are named: check alternatives one by one"
+    let because = if elsewhere {
+        "all files that are checked together are one policy, carried out in the order in which they are named: \
+        check alternatives one by one"
+    } else {
+        "a device has one root qdisc, and what the first was to do is not done any more"
+    };
+    let into = match kind {
+        // Its only class; handles from 8001: on are the kernel's choice.
+        Kind::Tbf | Kind::Netem if handle < Handle::new(0x8000, 0) => {
+            format!(", or put the second into the first: parent {}", handle.class(1))
         }
-        false => "a device has one root qdisc, and what the first was to do is not done any more",
+        Kind::Tbf | Kind::Netem => {
+            ", or put the second into the first: handle 1: there, parent 1:1 here".to_owned()
+        }
+        _ => String::new(),
     };
     Some(Finding {
         rule: Rule::Replaced,
@@ -110,24 +119,7 @@ fn root_removed(
         ),
         because: because.into(),
         witness: None,
-        fix: (!elsewhere).then(|| Fix {
-            what: match kind {
-                // Its only class; handles from 8001: on are the kernel's choice.
-                Kind::Tbf | Kind::Netem if handle < Handle::new(0x8000, 0) => {
-                    format!(
-                        "keep one of the two, or put the second into the first: parent {}",
-                        handle.class(1)
-                    )
-                }
-                Kind::Tbf | Kind::Netem => {
-                    "keep one of the two, or put the second into the first: handle 1: \
-                there, parent 1:1 here"
-                        .to_owned()
-                }
-                _ => "keep one of the two".to_owned(),
-            },
-            edits: Vec::new(),
-        }),
+        fix: (!elsewhere).then(|| Fix { what: format!("keep one of the two{into}"), edits: Vec::new() }),
     })
 }
 

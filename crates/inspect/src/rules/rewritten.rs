@@ -152,6 +152,7 @@ fn replaced(context: &mut RuleContext<'_>, at: usize, net: Net) -> Result<Option
     let Some(source) = leaves_as(&mut context.prober, &candidate, &dump.dev) else { return Ok(None) };
     let Some(step) = context.step_of_filter(at).filter(|_| !net.has(source.into())) else { return Ok(None) };
     let before = context.hits(dump);
+    // Whether this filter takes it, its counter shows.
     let _ = context.send(&candidate);
     if context.hits(dump) != before {
         return Ok(None);

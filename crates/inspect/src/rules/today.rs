@@ -138,7 +138,7 @@ fn any_length(context: &mut RuleContext<'_>, at: usize) -> Option<Finding> {
     let (data, packet) = class_of(context, &format!("{DOWNLOAD} len 1500"), &dump.dev)?;
     let (first, _) = class_of(context, &format!("{FIRST} len 60"), &dump.dev)?;
     (u32.classid == Some(data) && data != first)
-        .then(|| takes_data(step, packet, data, "match u16 0x0000 0xffc0 at 2, below 64 bytes"))
+        .then(|| takes_data(step, packet, data, "match u16 0x0000 0xff80 at 2, below 128 bytes"))
 }
 
 fn takes_data(step: &Step, packet: String, class: Handle, fix: &str) -> Finding {

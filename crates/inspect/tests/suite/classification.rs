@@ -645,7 +645,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip tos 0x08 0x1c f
         text,
         "line 0, note C4: which packets go where on eth0 was not decided\n  \
          the filter of line 10 has the action skbedit, which is not followed; of eth1 it was decided; \
-         R1, R6, R8 to R11, R14, R22, R23 and R27, which need it, were left out there\n"
+         R1, R6, R8 to R10, R14, R22, R23 and R27, which need it, were left out there, and R11 but for a few packets\n"
     );
     // A field rewritten on arrival may have any value anywhere; sets and engine are compared all the same.
     let arriving = "tc qdisc add dev eth1 ingress\n\

@@ -526,7 +526,11 @@ impl<'s> Target<'s> {
             if let Some(after) = &class.after {
                 out.note(
                     after.span,
-                    "after holds for uploads only: an ifb comes before connections are known",
+                    format!(
+                        "after, of class {}, holds for uploads only: downloads come to an ifb before their \
+                        connections are known",
+                        class.name.value
+                    ),
                     "Name the device towards the LAN: lan = \"br-lan\".",
                 );
             }

@@ -104,7 +104,7 @@ fn entry(words: &mut Words<'_>) -> Result<GateEntry, Failed> {
 fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     let Act::Gate(gate) = &dump.action.act else { return };
     let priority = gate.priority.unwrap_or(-1);
-    let text = if priority < 0 && priority == -1 { "wildcard".to_owned() } else { format!("{priority:<8}") };
+    let text = if priority == -1 { "wildcard".to_owned() } else { format!("{priority:<8}") };
     entry.number("priority", priority, &format!("\n\tpriority {text}"));
     let clock = gate.clock.unwrap_or_default().name();
     entry.say(&format!("\tclockid {clock}"));
