@@ -788,3 +788,29 @@ fn a_copy_is_not_the_packet() {
     assert!(story.contains("leaves by ifb0\n") && !story.contains("leaves by ifb1"), "{story}");
     assert!(story.contains("ends: eth1,"), "{story}");
 }
+
+/// A label is on the packet only behind the filter whose action puts it there; another device sees it.
+#[test]
+fn labels_change_the_ethertype_for_later_filters() {
+    let policy = |control: &str, to: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+             tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:10 action mpls \
+             push protocol mpls_uc label 123 ttl 64 {control}\n\
+             tc filter add dev eth0 parent 1: protocol {to} prio 2 matchall flowid 1:20"
+        )
+    };
+    let packet = "tcp 192.168.1.7:4000 > 203.0.113.9:80 out eth0";
+    let first = explain(&["eth0"], &policy("", "ip"), packet);
+    assert!(
+        first.contains(" + pref 1 u32 dport 80 → 1:10 ⇒ mpls") && first.contains("ends: eth0 1:10"),
+        "{first}"
+    );
+    assert!(first.contains("a label of MPLS is put on") && !first.contains("0x8847"), "{first}");
+    let labelled = explain(&["eth0"], &policy("continue", "mpls_uc"), packet);
+    assert!(labelled.contains(" + pref 2 ") && labelled.contains("ends: eth0 1:20"), "{labelled}");
+    let passed = explain(&["eth0"], &policy("continue", "ip"), packet);
+    assert!(passed.contains("it matches IPv4, the packet is 0x8847"), "{passed}");
+}

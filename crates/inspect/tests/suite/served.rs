@@ -98,6 +98,8 @@ fn early_drops_are_named() {
         choke.contains("the choke holds 1000 packets") && choke.contains("average of 50 packets on"),
         "{choke}"
     );
-    assert!(of("sfb").contains("where more than 20 wait in the bins of their flow, and drops all from 25 on"));
+    assert!(
+        of("sfb").contains("where more than 20 wait in the bins of their flow, and drops all from 25 on")
+    );
     assert!(of("sfb limit 500").contains("the pfifo holds 500 packets"));
 }
