@@ -33,13 +33,19 @@ impl Recorded {
         self.call.deletes_nothing(&self.stderr)
     }
 
-    /// Does the script's author count on it that this may fail?
+    /// Did the call make an ifb that `modprobe ifb` had made? Nothing is missing then.
+    #[must_use]
+    pub fn makes_loaded_ifb(&self) -> bool {
+        self.call.makes_loaded_ifb(&self.stderr)
+    }
+
+    /// Does the script's author count on it that this may fail, or is nothing missing where it does?
     #[must_use]
     pub fn may_fail(&self) -> bool {
         self.silenced
             // What the kernel has it need not load again.
             || self.call.tool == "insmod" && self.stderr.contains("File exists")
-            || self.call.makes_loaded_ifb(&self.stderr)
+            || self.makes_loaded_ifb()
             // `tc qdisc add sfq help` prints the help, and fails.
             || self.call.args.iter().any(|word| word == "help")
             || self.source.as_ref().is_some_and(|source| {

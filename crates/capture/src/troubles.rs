@@ -190,6 +190,11 @@ fn end(
             let unset = last_complaint.and_then(|complaint| unset_variable(complaint, place.as_ref()));
             let remedy = unset.map_or_else(
                 || match fatal.filter(|call| last_complaint.is_none() && lacks(call)) {
+                    None if fatal.is_some_and(|call| call.call.makes_loaded_ifb(&call.stderr)) => {
+                        "`modprobe ifb` made this device: load it with `modprobe ifb numifbs=0`, or write \
+                        `|| true` behind the line"
+                            .to_owned()
+                    }
                     Some(_) => "the script may be right: tidegate lacks what this command needs; with \
                     `|| true` behind it the rest is tried without it"
                         .to_owned(),

@@ -38,6 +38,11 @@ pub(crate) fn quoted_path(path: &Path) -> String {
     tidegate_text::shell_bytes(&[prefix.as_bytes(), name].concat())
 }
 
+/// The file of a policy or scenario as a command line names it again: standard input has to be given again.
+pub(crate) fn quoted_input(path: &Path) -> String {
+    if path == Path::new("-") { "- < FILE".to_owned() } else { quoted_path(path) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +58,7 @@ mod tests {
     fn a_name_is_one_word_and_no_option() {
         let of = |name: &str| quoted_path(Path::new(name));
         assert_eq!([of("gw.sh"), of("-x"), of("-")], ["gw.sh", "./-x", "-"]);
+        assert_eq!(quoted_input(Path::new("-")), "- < FILE");
         assert_eq!([of("a b"), of("a\nb")], ["'a b'", r"$'a\nb'"]);
     }
 

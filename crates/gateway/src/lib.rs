@@ -368,6 +368,13 @@ impl Gateway {
         self.firewall.watch.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
+    /// Whether any rule so far had connections looked up: one that asks for states or marks of connections,
+    /// or NAT.
+    #[must_use]
+    pub fn tracks_connections(&self) -> bool {
+        self.firewall.connections.requested().is_active()
+    }
+
     /// Connections are forgotten, as by `conntrack -F`.
     pub fn forget_connections(&mut self) {
         self.firewall.connections.forget_all();

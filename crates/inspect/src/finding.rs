@@ -68,7 +68,8 @@ rules! {
     Protocol "R7" "wrong-header" "A match that reads another protocol's header than the filter's.",
     Marks "R8" "marks" "A mark that is read and never set, set and never read while a class gets no \
     packets, or written over on all or all but a few.",
-    Connmark "R9" "connmark" "A connection's mark that is set but not restored, or restored over a mark.",
+    Connmark "R9" "connmark" "A connection's mark that is set but not restored, or restored over a mark; \
+        connections' states that are read where nothing looks them up.",
     LeafFilter "R10" "filter-on-leaf" "Filters on a class without children: they are never consulted.",
     Default "R11" "default-class" "No default class, or one that does not exist: such packets bypass the \
     shaping.",

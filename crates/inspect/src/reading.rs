@@ -8,7 +8,7 @@ use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::{Dissector, Handle, Pool, RandomSource, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Family, NetfilterRule, NfCommand, NfOp};
-use tidegate_policy::{FilterOp, Kind, Op, RouteParams};
+use tidegate_policy::{Act, FilterOp, Kind, Op, RouteParams};
 use tidegate_syntax::units::parse_classid;
 
 /// When a policy is carried out: a machine's clock does not begin at nothing.
@@ -236,6 +236,16 @@ impl PolicyModel {
     /// Whether the commands come from a policy in a language of its own. Then the user wrote no commands.
     pub(crate) fn is_compiled(&self) -> bool {
         self.compiled
+    }
+
+    /// Whether any rule or action has connections looked up; without one no packet has a state.
+    pub(crate) fn looks_connections_up(&self) -> bool {
+        let acts = self.filters.iter().flat_map(|dump| match &dump.entry {
+            FilterEntry::Filter { actions, .. } => actions.as_slice(),
+            _ => &[],
+        });
+        self.gateway.tracks_connections()
+            || acts.into_iter().any(|dump| matches!(dump.action.act, Act::Ct(_)))
     }
 
     /// A text with the names of classes behind their numbers, where the policy gives them any.

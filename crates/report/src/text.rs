@@ -200,9 +200,9 @@ fn classes(trial: &TrialDocument, run: &TrialRun) -> Table {
         let unreachable = node.and_then(|node| node.unreachable.as_deref());
         let title = match unreachable {
             Some(_) if class.title.is_empty() => "(unreachable)".to_owned(),
-            Some(_) => format!("{} (unreachable)", cut(&class.title, 24)),
+            Some(_) => format!("{} (unreachable)", cut(&class.title, TITLE)),
             None if class.title.is_empty() && !class.leaf => "(inner)".to_owned(),
-            None => cut(&class.title, 24),
+            None => cut(&class.title, TITLE),
         };
         table.row([
             cut(&class.id, 16),
@@ -223,6 +223,9 @@ fn classes(trial: &TrialDocument, run: &TrialRun) -> Table {
 
 /// With more classes than this, those that carried nothing are only counted.
 const MANY_CLASSES: usize = 16;
+
+/// The most columns of what a class is for.
+const TITLE: usize = 28;
 
 fn queue_words(figures: &ClassFigures) -> String {
     match figures.peak_packets {

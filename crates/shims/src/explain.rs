@@ -111,8 +111,8 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
     }
     if has_words(error, "Exclusivity flag") || has_words(error, "NLM_F_REPLACE needed") {
         return Some(format!(
-            "There is a qdisc already; delete it first (tc qdisc del dev {dev} …) or write replace \
-            instead of add."
+            "There is a qdisc already; delete it first (tc qdisc del dev {dev} …), write replace instead of \
+            add, which deletes it with all below it, or give this one a parent of its own."
         ));
     }
     if has_words(error, "Cannot move an existing qdisc") {

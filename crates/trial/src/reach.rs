@@ -541,6 +541,7 @@ impl TrialPolicy {
                 FilterParams::Fw(_) => self.what_brings(dump).unwrap_or_else(|| format!("mark {handle}")),
                 FilterParams::U32(u32) => words::keys(u32, dump.protocol),
                 FilterParams::Matchall(_) => words::everything(dump.protocol),
+                FilterParams::Flower(_) => words::flower(params, dump.protocol),
                 _ => words::filter(dump, None).unwrap_or_default(),
             };
             // Others had their part before.
@@ -780,6 +781,9 @@ iptables -t mangle -A POSTROUTING -j MARK --set-mark 4
         assert_eq!(title(turned, 0x10).as_deref(), Some("udp port 5060"));
         let arp = "tc filter add dev eth0 parent 1: protocol arp prio 1 matchall flowid 1:10\n";
         assert_eq!(title(arp, 0x10).as_deref(), Some("ARP"));
+        let flower = "tc filter add dev eth0 parent 1: protocol ip prio 1 flower ip_proto udp dst_port 5060 \
+                      src_ip 10.0.0.0/8 classid 1:10\n";
+        assert_eq!(title(flower, 0x10).as_deref(), Some("udp from 10.0.0.0/8 port 5060"));
         let two = "tc filter add dev eth0 parent 1: protocol ip prio 1 handle 3 fw flowid 1:10\n\
                    iptables -t mangle -A FORWARD -p udp -j MARK --set-mark 3\n\
                    ip6tables -t mangle -A FORWARD -p tcp -j MARK --set-mark 3\n";

@@ -7,6 +7,7 @@ use tidegate_policy::netfilter::{
     Condition, Connbytes, Connstate, Connstates, CountMode, Match, NetfilterRule,
 };
 use tidegate_policy::{FilterOp, FilterParams, FlowKeySet, U32Key, U32Params};
+use tidegate_syntax::tc::conditions;
 
 /// The conditions of a rule, interfaces left out; `connection`: it marks whole connections, so that only the
 /// first packet must match.
@@ -191,6 +192,27 @@ pub(super) fn filter(dump: &FilterDump, marked: Option<String>) -> Option<String
         FilterParams::Cgroup(_) => "cgroup".to_owned(),
         FilterParams::Route(_) => "route".to_owned(),
     })
+}
+
+/// The conditions of a filter of flower, in the words of u32's where these have some.
+pub(super) fn flower(params: &FilterParams, protocol: u16) -> String {
+    let conditions = conditions(params);
+    let words = conditions.iter().filter_map(|condition| {
+        let text = condition.text.as_str();
+        let (name, value) = text.split_once(' ').unwrap_or((text, ""));
+        Some(match name {
+            // The filter's protocol is known.
+            "eth_type" => return None,
+            "ip_proto" => value.to_owned(),
+            "src_ip" => format!("from {value}"),
+            "dst_ip" => format!("to {value}"),
+            "src_port" => format!("from port {value}"),
+            "dst_port" => format!("port {value}"),
+            _ => text.to_owned(),
+        })
+    });
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { everything(protocol) } else { words.join(" ") }
 }
 
 /// All packets of a filter's protocol.

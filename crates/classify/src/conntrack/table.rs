@@ -23,6 +23,14 @@ pub struct ConntrackUse {
     active: bool,
 }
 
+impl ConntrackUse {
+    /// Whether packets are looked up.
+    #[must_use]
+    pub fn is_active(self) -> bool {
+        self.active
+    }
+}
+
 /// The table of connections.
 #[derive(Debug, Default)]
 pub struct Conntrack {

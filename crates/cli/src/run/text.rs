@@ -157,22 +157,20 @@ fn devices(run: &mut Run<'_>) -> Vec<(String, String)> {
 /// How many calls were refused, and how many of these mean nothing.
 fn how_refused(refused: &[&Recorded]) -> String {
     let all = refused.len();
-    let expected = refused.iter().filter(|call| call.may_fail()).count();
-    let idle = refused.iter().filter(|call| !call.may_fail() && call.deletes_nothing()).count();
-    let mut out = format!("{all} refused");
-    match (expected, idle) {
-        (0, 0) => {}
-        (expected, 0) if expected == all => out += " as the script expects",
-        (expected, 0) => out += &format!(", {expected} of them as the script expects"),
-        (0, idle) if idle == all => out += " because there was nothing to delete",
-        (0, idle) => out += &format!(", {idle} of them because there was nothing to delete"),
-        (expected, idle) => {
-            out += &format!(
-                ", {expected} of them as the script expects, {idle} because there was nothing to delete"
-            );
-        }
+    let number = |is: fn(&Recorded) -> bool| refused.iter().filter(|call| is(call)).count();
+    let reasons = [
+        (number(|call| call.may_fail() && !call.makes_loaded_ifb()), "as the script expects"),
+        (number(|call| call.deletes_nothing() && !call.may_fail()), "because there was nothing to delete"),
+        (number(Recorded::makes_loaded_ifb), "because `modprobe ifb` had made the device"),
+    ];
+    let out = format!("{all} refused");
+    let said: Vec<_> = reasons.into_iter().filter(|(calls, _)| *calls > 0).collect();
+    match said.as_slice() {
+        [(calls, why)] if *calls == all => format!("{out} {why}"),
+        _ => said.into_iter().enumerate().fold(out, |out, (at, (calls, why))| {
+            format!("{out}, {calls} {}{why}", if at == 0 { "of them " } else { "" })
+        }),
     }
-    out
 }
 
 #[cfg(test)]

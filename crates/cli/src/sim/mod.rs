@@ -17,7 +17,7 @@ pub use options::Options;
 pub(crate) use pace::{Pace, progress};
 
 use crate::exit::CliExit;
-use crate::words::quoted_path;
+use crate::words::quoted_input;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -161,7 +161,7 @@ fn timed_commands(options: &Options) -> anyhow::Result<Vec<TimelineEntry>> {
 
 /// The command that gives the same document; `own`: options of this execution only.
 fn again(options: &Options, (execution, own): (&str, &str), scenario: &Scenario) -> String {
-    let mut line = format!("tidegate {execution} {}{own}", quoted_path(&options.file));
+    let mut line = format!("tidegate {execution} {}{own}", quoted_input(&options.file));
     for (flag, names) in [("policy", &options.policy), ("load", &options.load)] {
         for name in names {
             line.push_str(&format!(" --{flag} {}", quoted(name)));

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use crate::dissect::Dissect;
-use crate::words::quoted_path;
+use crate::words::{quoted_input, quoted_path};
 use std::fmt::Write as _;
 use std::time::Duration;
 use tidegate_capture::DEFAULT_TIMEOUT;
@@ -42,7 +42,7 @@ fn timeout(time: Duration) -> String {
 
 /// The words of the command; options at their defaults are left out.
 fn command(o: &Options, (up, down): (Rate, Rate)) -> String {
-    let mut line = format!("tidegate try {}", quoted_path(&o.script));
+    let mut line = format!("tidegate try {}", quoted_input(&o.script));
     for file in &o.also {
         let _ = write!(line, " --also {}", quoted_path(file));
     }

@@ -9,7 +9,13 @@ use tidegate_policy::{FilterParams, FlowerField};
 use tidegate_syntax::tc::conditions;
 
 /// One sentence for each condition that was evaluated, up to the one that decided.
-pub(super) fn condition_sentences(params: &FilterParams, hits: &U32Hits, head: &Head) -> Vec<String> {
+/// `tracked`: something looks connections up.
+pub(super) fn condition_sentences(
+    params: &FilterParams,
+    hits: &U32Hits,
+    head: &Head,
+    tracked: bool,
+) -> Vec<String> {
     let mut why = Vec::new();
     if let FilterParams::Flower(flower) = params {
         let device = flower.indev.as_ref().filter(|indev| !indev.name.is_empty());
@@ -24,7 +30,12 @@ pub(super) fn condition_sentences(params: &FilterParams, hits: &U32Hits, head: &
     for (at, (condition, waiting)) in conditions(params).iter().zip(&hits.keys).enumerate() {
         let matches = *waiting > 0;
         let fact = match params {
-            FilterParams::Flower(flower) => flower.keys.get(at).and_then(|key| fact(key.field, head)),
+            FilterParams::Flower(flower) => flower.keys.get(at).and_then(|key| match key.field {
+                FlowerField::CtState | FlowerField::CtMark if !tracked => {
+                    Some("nothing here looks connections up".to_owned())
+                }
+                field => fact(field, head),
+            }),
             _ => None,
         };
         let fact = fact.map_or(String::new(), |fact| format!(": {fact}"));

@@ -93,6 +93,8 @@ pub(super) struct Here<'a> {
     pub(super) dev: &'a str,
     pub(super) head: &'a Head,
     pub(super) carried: &'a Carried,
+    /// Something looks connections up.
+    pub(super) tracked: bool,
 }
 
 /// What actions write on a packet during its explanation.
@@ -308,9 +310,10 @@ fn one(
         ),
         FilterParams::Route(_) => (false, vec!["no route here has a realm".into()]),
         FilterParams::Basic(_) | FilterParams::Flower(_) => match counted.hits(dump) {
-            Some(hits) if hits.lookups > 0 => {
-                (hits.matched > 0, super::conditions::condition_sentences(params, hits, here.head))
-            }
+            Some(hits) if hits.lookups > 0 => (
+                hits.matched > 0,
+                super::conditions::condition_sentences(params, hits, here.head, here.tracked),
+            ),
             _ => (
                 false,
                 vec!["it was not evaluated: a filter of the same preference decided before it".into()],
@@ -566,7 +569,8 @@ pub(super) fn tree(
     counted: &Counted,
     carried: &Carried,
 ) -> Vec<ExplainStep> {
-    let here = Here { dev: &moment.name, head: &moment.head, carried };
+    let here =
+        Here { dev: &moment.name, head: &moment.head, carried, tracked: reading.looks_connections_up() };
     // The packet is known as it left the filters of this device: with the labels that they gave it.
     if !reading.filters.iter().any(|dump| dump.dev == moment.name && labels(dump)) {
         carried.ethertype.set(moment.head.ethertype());

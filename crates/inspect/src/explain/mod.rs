@@ -370,7 +370,8 @@ impl<'r> Explainer<'r> {
     ) -> Option<Scene> {
         let name = self.name(device);
         let head = packet.head();
-        let here = filters::Here { dev: &name, head: &head, carried };
+        let tracked = self.reading.looks_connections_up();
+        let here = filters::Here { dev: &name, head: &head, carried, tracked };
         let mut lines = Vec::new();
         for parent in [Handle::new(0xffff, 0), CLSACT_INGRESS] {
             lines.extend(filters::list(self.reading, here, parent, counted).lines);

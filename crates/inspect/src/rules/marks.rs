@@ -560,17 +560,22 @@ fn not_restored(
         what: format!("connections get mark {saved}, and no rule restores it to their packets"),
         because: "filters see the mark of the packet, which stays as it was".into(),
         witness: witness(&candidate, &format!("its queue with mark {}", way.mark)),
-        fix: Some(Fix {
-            what: match mark {
-                Some(_) => format!("add `-A {} -j CONNMARK --restore-mark` behind it", key.chain),
-                None => format!(
-                    "restore it before the rules that give marks: `-I {} -j CONNMARK --restore-mark`",
-                    key.chain
-                ),
-            },
-            edits: Vec::new(),
-        }),
+        fix: Some(Fix { what: restore(step, key, mark.is_none()), edits: Vec::new() }),
     }))
+}
+
+/// How a connection's mark comes back to its packets.
+fn restore(step: &Step, key: &RuleKey, first: bool) -> String {
+    let option = if first { "-I" } else { "-A" };
+    let rule = match step.tool.as_str() {
+        "nft" => "meta mark set ct mark".to_owned(),
+        "iptables-restore" | "ip6tables-restore" => {
+            format!("{option} {} -j CONNMARK --restore-mark", key.chain)
+        }
+        tool => format!("{tool} -t {} {option} {} -j CONNMARK --restore-mark", key.table, key.chain),
+    };
+    let place = if first { "before the rules that give marks" } else { "behind this rule" };
+    format!("restore it {place}: `{rule}`")
 }
 
 fn nothing_kept(context: &RuleContext<'_>, key: &RuleKey) -> Option<Finding> {

@@ -34,6 +34,7 @@ mod reach;
 mod refused;
 mod replaced;
 mod rewritten;
+mod states;
 mod tables;
 mod tiny;
 mod today;
@@ -67,6 +68,7 @@ pub fn check(reading: &mut PolicyModel) -> Vec<Finding> {
         queues::check,
         rates::check,
         replaced::check,
+        states::check,
         tables::check,
         void::check,
     ];

@@ -96,8 +96,22 @@ fn nowhere_next(context: &RuleContext<'_>, at: usize, step: &Step) -> Option<Fin
         .find(|words| words[0].text == "match" && BEHIND.contains(&words[1].text.as_str()));
     let (name, place) = match keyword {
         Some(words) => (format!("`match {} {}`", words[1].text, words[2].text), words[1].place.clone()),
-        None => (format!("a match at nexthdr+{}", key.offset), None),
+        None => (format!("a match at nexthdr+{byte}"), None),
     };
+    let bytes = if byte == last { format!("byte {byte}") } else { format!("bytes {byte} to {last}") };
+    let is_icmp = keyword.is_some_and(|words| words[1].text.starts_with("icmp"));
+    let v6 = dump.protocol == ethertype::IPV6;
+    let (header, holds) = if v6 { (40, "IPv6 has no extension headers") } else { (20, "IP has no options") };
+    let ip = if v6 { "ip6" } else { "ip" };
+    let instead = if !is_icmp && last < 4 {
+        format!(
+            "write `match {ip} protocol 6 0xff` (17 for UDP) with `match {ip} dport` or `match {ip} sport`, \
+            which hold where {holds}"
+        )
+    } else {
+        format!("count from the packet's first byte: `at {}`, which holds where {holds}", header + byte)
+    };
+    let link = if v6 { "" } else { "; or link to a table with `offset at 0 mask 0x0f00 shift 6`" };
     let absolute = U32Key { offset_mask: 0, ..*key };
     Some(Finding {
         rule: Rule::Protocol,
@@ -107,16 +121,11 @@ fn nowhere_next(context: &RuleContext<'_>, at: usize, step: &Step) -> Option<Fin
             "{name} counts from the packet's first byte: nothing sets the offset of the next header"
         ),
         because: format!(
-            "it compares bytes {byte} to {last} of the packet ({}), not the header behind IP's",
+            "it compares {bytes} of the packet ({}), not the header behind IP's",
             names(dump.protocol, &absolute)
         ),
         witness: Some(Witness::Number(key_words(&absolute, dump.protocol))),
-        fix: Some(Fix {
-            what: "write `match ip protocol 6 0xff` (17 for UDP) with `match ip dport` or `match ip sport`, \
-            which hold where IP has no options; or link to a table with `offset at 0 mask 0x0f00 shift 6`"
-                .into(),
-            edits: Vec::new(),
-        }),
+        fix: Some(Fix { what: instead + link, edits: Vec::new() }),
     })
 }
 

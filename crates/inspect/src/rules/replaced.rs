@@ -98,7 +98,13 @@ fn root_removed(
     } else {
         "a device has one root qdisc, and what the first was to do is not done any more"
     };
+    // The first may have another qdisc in it.
+    let taken = reading.ops[..at].iter().any(|op| {
+        let Op::Qdisc(op) = op else { return false };
+        op.verb != Verb::Delete && op.dev == dev && op.parent == handle.class(1)
+    });
     let into = match kind {
+        _ if taken => String::new(),
         // Its only class; handles from 8001: on are the kernel's choice.
         Kind::Tbf | Kind::Netem if handle < Handle::new(0x8000, 0) => {
             format!(", or put the second into the first: parent {}", handle.class(1))

@@ -224,7 +224,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p udp --dport 53 -j CONNMARK --set-ma
 line 7, warning R9: connections get mark 1, and no rule restores it to their packets
   filters see the mark of the packet, which stays as it was
   shown: udp 192.168.1.10 > 198.51.100.7:53 established out eth0: its queue with mark 0
-  fix: add `-A POSTROUTING -j CONNMARK --restore-mark` behind it
+  fix: restore it behind this rule: `iptables -t mangle -A POSTROUTING -j CONNMARK --restore-mark`
 "
     );
 }

@@ -421,6 +421,11 @@ fn a_second_root_in_the_place_of_a_shaper_is_reported() {
     assert_eq!(found(tbf, &second.replace("replace", "add")), [output]);
     let unnamed = output.replace("parent 1:1", "handle 1: there, parent 1:1 here");
     assert_eq!(found(&tbf.replace("handle 1: ", ""), second), [unnamed]);
+    let full = format!("{tbf}\ntc qdisc add dev eth0 parent 1:1 handle 10: netem delay 10ms");
+    assert_eq!(
+        found(&full, second),
+        [output.replace("2 note", "3 note").replace(", or put the second into the first: parent 1:1", "")]
+    );
     let cake = found("tc qdisc add dev eth0 root cake bandwidth 5mbit", second);
     assert_eq!(
         cake,
@@ -678,11 +683,42 @@ fn a_match_behind_ip_needs_a_link_with_an_offset() {
     let lines = because(&policy(bare), "R7");
     assert!(lines[0].contains("`match tcp dst` counts from the packet's first byte"), "{lines:?}");
     assert!(lines[0].contains("bytes 2 to 3 of the packet"), "{lines:?}");
+    let flags = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match u8 0x10 0xff at nexthdr+13 \
+        flowid 1:10\n";
+    let lines = because(&policy(flags), "R7");
+    assert!(lines[0].contains("a match at nexthdr+13 counts"), "{lines:?}");
+    assert!(lines[0].contains("byte 13 of the packet"), "{lines:?}");
     let linked = "tc filter add dev eth0 parent 1: prio 1 handle 2: protocol ip u32 divisor 1\n\
         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 ht 2:: match tcp dst 25 0xffff flowid 1:10\n\
         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 ht 800:: match ip protocol 6 0xff offset at \
         0 mask 0x0f00 shift 6 link 2:\n";
     assert_eq!(because(&policy(linked), "R7"), [""; 0]);
+}
+
+/// Linux 6.1 was asked: without a look-up `ct_state +trk` matches nothing and `-trk` everything.
+#[test]
+fn states_are_read_where_something_looks_connections_up() {
+    let policy = |state: &str, more: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 4mbit\n\
+             tc class add dev eth0 parent 1: classid 1:30 htb rate 4mbit\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 flower ct_state {state} flowid 1:10\n{more}"
+        )
+    };
+    let lines = because(&policy("+trk+est", ""), "R9");
+    assert!(lines[0].starts_with("warning nothing here looks connections up: the filter for +trk+est never"));
+    assert_eq!(because(&policy("-trk", ""), "R9"), [""; 0]);
+    for more in [
+        "iptables -A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\n",
+        "iptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE\n",
+        "tc qdisc add dev eth0 clsact\ntc filter add dev eth0 ingress protocol ip prio 1 matchall action ct pipe\n",
+    ] {
+        assert_eq!(because(&policy("+trk+est", more), "R9"), [""; 0], "{more}");
+    }
+    let twice = "tc filter add dev eth0 parent 1: protocol ip prio 2 flower ct_state +trk+new flowid 1:10\n";
+    let lines = because(&policy("+trk+est", twice), "R9");
+    assert!(lines.len() == 1 && lines[0].contains("1 other filter by ct_state likewise"), "{lines:?}");
 }
 
 /// With a filter of their own sfq and fq_codel drop what it does not take.

@@ -11,7 +11,7 @@ voip: example.org (192.0.2.1), echo requests of 200 B every 200 ms, DS field 0xb
 hop <2>: 192.0.2.1, the hop at distance 2, by UDP to port 33434 of 0 B every 1.00 s
 Partial: stopped after 2.0 s
 
-target   sent  lost     loss       95 % of      min     mean      p50      p95      p99      max     mdev  \
+target   sent  lost     loss       95 % CI      min     mean      p50      p95      p99      max     mdev  \
 jitter  here p95
 ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 voip       10     2   20.0 %    5.7–51.0 %  20.0 ms  24.0 ms  23.0 ms  28.0 ms  28.0 ms  28.0 ms  2.74 ms  \

@@ -65,6 +65,7 @@ pub(crate) fn read(
     lay("dsl", &["modem".into(), "isp".into()], upwards, downwards)?;
     let far = LinkDirection { delay: Some(Nanos(rtt.0 / 2)), ..LinkDirection::default() };
     lay("internet", &["isp".into(), "server".into()], far.clone(), far)?;
+    network.far = network.find("server");
 
     if let Some(lower) = beneath {
         let gateway = network.node("gateway");

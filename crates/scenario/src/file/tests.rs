@@ -157,6 +157,15 @@ fn the_home_link_is_a_shortcut() {
     let devices: Vec<(&str, Option<&str>)> =
         scenario.nodes[2].machine.devices.iter().map(|d| (d.name.as_str(), d.on.as_deref())).collect();
     assert_eq!(devices, [("eth1", None), ("eth2", None), ("ppp0", Some("eth2"))]);
+    // What the far side sends is a download, whichever side asks for it.
+    let text = &text.replace(
+        "{ tcp = 'a -> server' }",
+        "{ tcp = 'server -> a' }, { tcp = 'b <- server' }, { \
+        tcp = 'a -> server' }",
+    );
+    let scenario = read(text).unwrap_or_else(|_| panic!("{}", error(text)));
+    let items: Vec<&str> = scenario.loads[0].items.iter().map(|item| item.id.as_str()).collect();
+    assert_eq!(items, ["download", "download-2", "upload"]);
     let twice = format!("{text}[links.dsl]\nbetween = ['x', 'y']\n");
     assert!(error(&twice).contains("has a link `dsl` of its own"), "{}", error(&twice));
 }

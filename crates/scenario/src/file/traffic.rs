@@ -210,6 +210,7 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<TrafficItem>, Diagno
             let what = transfer(&mut keys, kind == "scp", back)?;
             let (id, port) = match (kind, back) {
                 ("scp", _) => ("scp", 22),
+                (_, false) if network.far == Some(from) => ("download", 5001),
                 (_, false) => ("upload", 5001),
                 (_, true) => ("download", 80),
             };

@@ -37,22 +37,36 @@ pub(super) struct Computed {
 }
 
 /// Computes the parameters, or returns tc's error message.
-fn compute(terms: &Terms) -> Result<Computed, String> {
+fn compute(terms: &Terms) -> Result<Computed, Refusal> {
     let name = terms.name;
-    let wlog = weight(terms.min_bytes, terms.burst, terms.avpkt)
-        .map_err(|line| format!("{line}{name}: failed to calculate EWMA constant.\n"))?;
+    let failed =
+        |text: String, remedy: &str| Refusal { stderr: text, code: 1, ..Refusal::default() }.remedy(remedy);
+    let wlog = weight(terms.min_bytes, terms.burst, terms.avpkt).map_err(|line| {
+        let remedy = match least_burst(terms.min_bytes, terms.avpkt) {
+            least if terms.burst < least => format!(
+                "burst counts packets of avpkt ({}): here it must be at least {least}, one more than reach min",
+                terms.avpkt
+            ),
+            _ => "min must be at least one packet of avpkt".to_owned(),
+        };
+        failed(format!("{line}{name}: failed to calculate EWMA constant.\n"), &remedy)
+    })?;
     let text = if wlog >= 10 {
         format!("{name}: WARNING. Burst {} seems to be too large.\n", terms.burst)
     } else {
         String::new()
     };
-    let plog = steepness(terms.min_bytes, terms.max_bytes, terms.probability)
-        .ok_or_else(|| format!("{text}{name}: failed to calculate probability.\n"))?;
+    let plog = steepness(terms.min_bytes, terms.max_bytes, terms.probability).ok_or_else(|| {
+        let remedy = "max must be above min, and the probability more than 0";
+        failed(format!("{text}{name}: failed to calculate probability.\n"), remedy)
+    })?;
     let (scell_log, idle) = match terms.rate {
         None => (0, None),
         Some(rate) => {
-            let (log, table) = damping(wlog, terms.avpkt, rate)
-                .ok_or_else(|| format!("{text}{name}: failed to calculate idle damping table.\n"))?;
+            let (log, table) = damping(wlog, terms.avpkt, rate).ok_or_else(|| {
+                let remedy = "A higher bandwidth or a smaller burst makes the table possible";
+                failed(format!("{text}{name}: failed to calculate idle damping table.\n"), remedy)
+            })?;
             (log, Some(table))
         }
     };
@@ -66,7 +80,7 @@ fn compute(terms: &Terms) -> Result<Computed, String> {
 fn weight(min: u32, burst: u32, avpkt: u32) -> Result<u8, String> {
     let packets = f64::from(burst) + 1.0 - f64::from(min) / f64::from(avpkt);
     if packets < 1.0 {
-        let more = 1 + min.checked_div(avpkt).unwrap_or(0);
+        let more = least_burst(min, avpkt);
         return Err(format!("tc_red_eval_ewma() burst {burst} is too small ? Try burst {more}\n"));
     }
     let lets_pass = |wlog: &u8| {
@@ -74,6 +88,11 @@ fn weight(min: u32, burst: u32, avpkt: u32) -> Result<u8, String> {
         packets <= (1.0 - libm::pow(1.0 - share, f64::from(burst))) / share
     };
     (1..32).find(lets_pass).ok_or_else(String::new)
+}
+
+/// The fewest packets that a burst must have.
+fn least_burst(min: u32, avpkt: u32) -> u32 {
+    1 + min.checked_div(avpkt).unwrap_or(0)
 }
 
 /// The power of two nearest above the probability per unit of length.
@@ -124,10 +143,7 @@ pub(super) const PROBABILITY: f64 = 0.02;
 pub(super) const BANDWIDTH: Rate = Rate(1_250_000);
 
 pub(super) fn computed(terms: &Terms, before: &str) -> Result<Computed, Refusal> {
-    compute(terms).map_err(|text| {
-        Refusal { stderr: format!("{before}{text}"), code: 1, ..Refusal::default() }
-            .remedy("The burst must be more than min/avpkt packets, and the probability more than 0.")
-    })
+    compute(terms).map_err(|refusal| Refusal { stderr: format!("{before}{}", refusal.stderr), ..refusal })
 }
 
 pub(super) fn missing(line: &str, remedy: &str) -> Refusal {
@@ -185,4 +201,34 @@ pub(super) fn ordered(values: &Values, limit: u32) -> Result<RedWords, Refusal> 
     }
     check_order(&words)?;
     Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_burst_and_its_thresholds_is_said() {
+        let of = |min: u32, max: u32, burst: u32, probability: f64| {
+            let terms = Terms {
+                name: "RED",
+                min,
+                max,
+                min_bytes: min,
+                max_bytes: max,
+                burst,
+                avpkt: 1000,
+                probability,
+                rate: None,
+            };
+            computed(&terms, "").err().and_then(|refusal| refusal.remedy).unwrap_or_default()
+        };
+        assert_eq!(of(50_000, 80_000, 51, 0.02), "");
+        assert!(of(50_000, 80_000, 3, 0.02).contains("at least 51, one more"));
+        assert_eq!(of(1000, 80_000, 2, 0.02), "");
+        // However large the burst: it was tried that none is taken.
+        assert!((1..5000).all(|burst| of(500, 80_000, burst, 0.02).starts_with("min must be")));
+        assert!(of(50_000, 40_000, 60, 0.02).starts_with("max must be above min"));
+        assert!(of(50_000, 80_000, 60, 0.0).starts_with("max must be above min"));
+    }
 }

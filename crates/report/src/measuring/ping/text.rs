@@ -34,7 +34,7 @@ pub fn text(pinged: &Pinged) -> String {
 pub(super) fn table(pinged: &Pinged) -> Data {
     let is_here = pinged.targets.iter().any(|target| target.figures().here.is_some());
     let mut head: Vec<String> = [
-        "target", "sent", "lost", "loss", "95 % of", "min", "mean", "p50", "p95", "p99", "max", "mdev",
+        "target", "sent", "lost", "loss", "95 % CI", "min", "mean", "p50", "p95", "p99", "max", "mdev",
         "jitter",
     ]
     .map(str::to_owned)

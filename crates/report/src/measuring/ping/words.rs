@@ -21,7 +21,8 @@ pub(super) fn sentence(target: &PingTarget) -> String {
         (PingMethod::Udp(port), Some(hops)) => format!("the hop at distance {hops}, by UDP to port {port}"),
     };
     let marked = if *ds_field == 0 { String::new() } else { format!(", DS field {ds_field:#04x}") };
-    format!("{id}: {place}, {how} of {size} B every {}{marked}", format_duration(*interval_ns))
+    let who = if id == host { place } else { format!("{id}: {place}") };
+    format!("{who}, {how} of {size} B every {}{marked}", format_duration(*interval_ns))
 }
 
 /// Errors besides replies, and caveats: a target's name before each.
