@@ -32,6 +32,7 @@ const LIBRARIES: &[&str] = &[
     "capture",
     "loader",
     "scenario",
+    "sweep",
     "trial",
     "replay",
     "lab",
@@ -50,7 +51,7 @@ const LIBRARIES: &[&str] = &[
 ];
 
 /// Each crate, whether it is pure, and the crates it may depend on.
-const CRATES: [(&str, Purity, &[&str]); 38] = [
+const CRATES: [(&str, Purity, &[&str]); 39] = [
     ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::NoStd, &["packet"]),
@@ -83,6 +84,7 @@ const CRATES: [(&str, Purity, &[&str]); 38] = [
         Purity::Std,
         &["sim", "measure", "shims", "inspect", "gateway", "policy", "packet", "syntax", "text"],
     ),
+    ("sweep", Purity::Std, &["scenario", "measure", "packet", "syntax"]),
     (
         "trial",
         Purity::Std,
@@ -154,6 +156,7 @@ const CRATES: [(&str, Purity, &[&str]); 38] = [
             "plan",
             "netlink",
             "replay",
+            "sweep",
             "scenario",
             "loader",
             "capture",
@@ -201,9 +204,20 @@ const CRATES: [(&str, Purity, &[&str]); 38] = [
 const NO_STD_IN_PART: [&str; 1] = ["netlink"];
 
 /// Third-party crates that a pure crate may use: mathematics, a keyed hash that should not be written again,
-/// JSON and TOML, which are text in and text out, and gzip, which is bytes in and bytes out.
-const PURE_DEPENDENCIES: [&str; 9] =
-    ["libm", "hmac", "sha2", "serde", "serde_json", "serde_path_to_error", "schemars", "toml", "flate2"];
+/// JSON, TOML and CSV, which are text in and text out, and gzip, which is bytes in and bytes out.
+const PURE_DEPENDENCIES: [&str; 11] = [
+    "libm",
+    "hmac",
+    "sha2",
+    "serde",
+    "serde_json",
+    "serde_path_to_error",
+    "schemars",
+    "toml",
+    "toml_edit",
+    "csv",
+    "flate2",
+];
 
 /// Licences that are compatible with MIT OR Apache-2.0.
 const LICENCES: [&str; 13] = [
@@ -661,7 +675,7 @@ mod tests {
             [
                 "tidegate-qdisc: must not depend on gateway: arrows point down only",
                 "tidegate-qdisc: a pure crate uses none but libm, hmac, sha2, serde, serde_json, \
-                serde_path_to_error, schemars, toml, flate2, not rand",
+                serde_path_to_error, schemars, toml, toml_edit, csv, flate2, not rand",
                 "tidegate-sim: must not depend on sys: arrows point down only",
                 "tidegate-shed: no such crate in ARCHITECTURE.md; add it to xtask's list with what it may \
                 depend on",

@@ -4,7 +4,7 @@
 use crate::wrapping::wrapped;
 use crate::{
     check, compare, daemon, expect, explain, graph, import, live, manual, measuring, output, policy, replay,
-    run, sim, trial, watch,
+    run, sim, sweep, trial, watch,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -34,7 +34,7 @@ pub struct Cli {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Diagnose", &["quick", "ping", "measure", "loss", "overhead", "calibrate", "doctor", "verify", "serve"]),
     ("Write and check", &["policy", "check", "explain", "graph", "test", "import"]),
-    ("Simulate", &["try", "sim", "lab", "shell", "replay", "compare", "run"]),
+    ("Simulate", &["try", "sim", "sweep", "results", "lab", "shell", "replay", "compare", "run"]),
     (
         "Operate",
         &["apply", "status", "confirm", "revert", "down", "daemon", "top", "metrics", "tc", "capture"],
@@ -78,6 +78,10 @@ enum Command {
     Try(Box<trial::Options>),
     /// Run a scenario file in simulation, in virtual time
     Sim(Box<sim::Options>),
+    /// Simulate a scenario over ranges of parameters, on all processors
+    Sweep(Box<sweep::Options>),
+    /// Merge and summarise the rows of sweeps
+    Results(Box<sweep::results::Options>),
     /// Run a scenario file in real time, with the kernel's TCP
     Lab(Box<sim::lab::Options>),
     /// Run a program or a shell behind an emulated link
@@ -307,6 +311,8 @@ pub fn carry_out(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Try(options) => trial::command(&options),
         Command::Sim(options) => sim::command(&options),
+        Command::Sweep(options) => sweep::command(&options),
+        Command::Results(options) => sweep::results::command(&options),
         Command::Lab(options) => sim::lab::command(&options),
         Command::Shell(options) => sim::lab::shell::command(&options),
         Command::Compare(options) => compare::command(&options),

@@ -28,6 +28,7 @@ pub mod replay;
 pub mod run;
 mod script_options;
 pub mod sim;
+pub mod sweep;
 pub mod trial;
 mod values;
 pub mod watch;

@@ -28,6 +28,8 @@ pub enum Form {
     JUnit,
     /// Outcomes of tests (Test Anything Protocol).
     Tap,
+    /// Rows of figures.
+    Csv,
 }
 
 impl Form {
@@ -45,6 +47,7 @@ impl Form {
             Form::Sarif => &["sarif"],
             Form::JUnit => &["xml"],
             Form::Tap => &["tap"],
+            Form::Csv => &["csv"],
         }
     }
 

@@ -24,6 +24,14 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     time(text).and_then(some)
 }
 
+/// The same as the simulator counts it.
+///
+/// # Errors
+/// What to write instead.
+pub(crate) fn run_time(text: &str) -> Result<Nanos, String> {
+    duration(text).map(|time| Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
+}
+
 /// An interval as ping takes it: a number alone is seconds.
 ///
 /// # Errors

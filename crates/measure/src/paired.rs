@@ -20,6 +20,18 @@ pub fn turns(rounds: usize) -> impl Iterator<Item = bool> {
     })
 }
 
+/// Where the mean of what values are a sample of lies with 95 % confidence, if they are about normal
+/// (Student's t); `None` of fewer than two.
+pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
+    let count = values.len();
+    let freedom = count.checked_sub(1).filter(|freedom| *freedom > 0)?;
+    let mean = values.iter().sum::<f64>() / count as f64;
+    let squares: f64 = values.iter().map(|value| value - mean).map(|off| off * off).sum();
+    let error = libm::sqrt(squares / freedom as f64 / count as f64);
+    let reach = error * STUDENT.get(freedom - 1).copied().unwrap_or(NORMAL);
+    Some((mean - reach, mean + reach))
+}
+
 /// How a figure differs between two things tried in turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Paired {
@@ -45,14 +57,8 @@ impl Paired {
         }
         let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / count as f64;
         let difference = mean(&|(first, second)| second - first);
-        let squares: f64 =
-            pairs.iter().map(|(first, second)| second - first - difference).map(|off| off * off).sum();
-        let interval = (count > 1).then(|| {
-            let freedom = count - 1;
-            let error = libm::sqrt(squares / freedom as f64 / count as f64);
-            let reach = error * STUDENT.get(freedom - 1).copied().unwrap_or(NORMAL);
-            (difference - reach, difference + reach)
-        });
+        let differences: Vec<f64> = pairs.iter().map(|(first, second)| second - first).collect();
+        let interval = mean_interval(&differences);
         Some(Paired {
             rounds: count,
             first: mean(&|pair| pair.0),

@@ -56,6 +56,7 @@ pub mod model;
 pub mod prepare;
 pub mod run;
 pub mod series;
+pub mod settings;
 pub mod shell;
 mod simulated;
 pub mod tables;

@@ -55,6 +55,26 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Leaves only cases of these policies and loads, by name; of none named, all.
+    ///
+    /// # Errors
+    /// A name that is none, with those that are; or no case is left.
+    pub fn keep(&mut self, policies: &[String], loads: &[String]) -> Result<(), String> {
+        let known = |names: &[String], all: Vec<&str>, what: &str| match names
+            .iter()
+            .find(|name| !all.contains(&name.as_str()))
+        {
+            Some(name) => Err(format!("unknown {what} `{name}`; known: {}", all.join(", "))),
+            None => Ok(()),
+        };
+        known(policies, self.policies.iter().map(|policy| policy.name.as_str()).collect(), "policy")?;
+        known(loads, self.loads.iter().map(|load| load.name.as_str()).collect(), "load")?;
+        let meant = |names: &[String], name: &String| names.is_empty() || names.contains(name);
+        let Scenario { policies: all, loads: every, cases, .. } = self;
+        cases.retain(|(p, l)| meant(policies, &all[*p].name) && meant(loads, &every[*l].name));
+        if cases.is_empty() { Err("no case is left; --list shows all".into()) } else { Ok(()) }
+    }
+
     /// The node of a device of the machine that the kernel is: numbered beyond those of the file.
     pub fn port(&self, device: usize) -> usize {
         self.nodes.len() + device

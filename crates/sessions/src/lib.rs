@@ -23,6 +23,7 @@ pub mod predict;
 pub mod quick;
 pub mod routes;
 pub mod simulated;
+pub mod sweep;
 pub mod verify;
 
 pub use error::{Error, Result};

@@ -122,22 +122,7 @@ fn code(experiment: &Experiment) -> CliExit {
 
 /// Applies the options that replace values of the file.
 fn narrow(scenario: &mut Scenario, options: &Options) -> anyhow::Result<()> {
-    let known = |names: &[String], all: Vec<&str>, what: &str| match names
-        .iter()
-        .find(|name| !all.contains(&name.as_str()))
-    {
-        Some(name) => anyhow::bail!("unknown {what} `{name}`; known: {}", all.join(", ")),
-        None => Ok(()),
-    };
-    known(&options.policy, scenario.policies.iter().map(|policy| policy.name.as_str()).collect(), "policy")?;
-    known(&options.load, scenario.loads.iter().map(|load| load.name.as_str()).collect(), "load")?;
-    let Scenario { policies, loads, cases, .. } = scenario;
-    let meant = |names: &[String], name: &String| names.is_empty() || names.contains(name);
-    cases
-        .retain(|(p, l)| meant(&options.policy, &policies[*p].name) && meant(&options.load, &loads[*l].name));
-    if cases.is_empty() {
-        anyhow::bail!("no case is left; --list shows all");
-    }
+    scenario.keep(&options.policy, &options.load).map_err(|why| anyhow::anyhow!(why))?;
     scenario.seed = options.seed.unwrap_or(scenario.seed);
     scenario.repeats = options.repeats.unwrap_or(scenario.repeats);
     scenario.duration = options.duration.unwrap_or(scenario.duration);

@@ -2,7 +2,7 @@
 
 use crate::outputs::{Form, ReportFile, output_file};
 use crate::script_options::ScriptOptions;
-use crate::values::duration;
+use crate::values::run_time;
 use clap::Parser;
 use std::path::PathBuf;
 use tidegate_packet::Nanos;
@@ -35,7 +35,7 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repeats: Option<u32>,
     /// How long each run is measured
-    #[arg(short, long, value_name = "TIME", value_parser = span)]
+    #[arg(short, long, value_name = "TIME", value_parser = run_time)]
     pub duration: Option<Nanos>,
     /// The sandbox that scripts run in
     #[command(flatten)]
@@ -67,7 +67,7 @@ pub struct Options {
     pub pcapng: Option<String>,
     /// Run the command behind `--` on every router at this time of each run: `--at 60s -- tc -s class show
     /// dev eth0`; may be repeated
-    #[arg(long, value_name = "TIME", value_parser = span)]
+    #[arg(long, value_name = "TIME", value_parser = run_time)]
     pub at: Vec<Nanos>,
     /// Only read the file, and try the policies
     #[arg(long)]
@@ -78,8 +78,4 @@ pub struct Options {
     /// The command for --at
     #[arg(last = true, value_name = "COMMAND", requires = "at")]
     pub command: Vec<String>,
-}
-
-fn span(text: &str) -> Result<Nanos, String> {
-    duration(text).map(|time| Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
 }

@@ -58,7 +58,7 @@ fn every_document_fits_its_published_schema() {
     }
     let place = filled("documents");
     let packet = "udp 192.168.1.7 > 1.1.1.1:53 out eth0";
-    let rows: [(&str, &[&str]); 25] = [
+    let rows: [(&str, &[&str]); 27] = [
         (
             "experiment",
             &[
@@ -77,6 +77,11 @@ fn every_document_fits_its_published_schema() {
             ],
         ),
         ("comparison", &["compare", "r.json", "r.json", "--json"]),
+        (
+            "sweep",
+            &["sweep", "s.toml", "--set", "home.rtt=9ms,20ms", "--repeats", "2", "--json", "-o", "r.csv"],
+        ),
+        ("sweep", &["results", "r.csv", "--versus", "policy=none", "--json"]),
         ("trial", &["try", "home.toml", "--duration", "1s", "--load", "both", "--json"]),
         ("check", &["check", "bad.batch", "p.sh", "--json"]),
         ("check", &["check", "p.batch", "--json"]),

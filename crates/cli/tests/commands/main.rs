@@ -29,6 +29,7 @@ mod scenarios;
 mod sessions;
 mod shims;
 mod sim;
+mod sweep;
 mod trial;
 mod understand;
 mod verdicts;

@@ -15,6 +15,7 @@ mod policies;
 mod programs;
 mod timeline;
 mod traffic;
+mod values;
 
 use crate::files::Files;
 use crate::model::{HostProgram, Scenario, ScenarioLoad, TrafficItem};
@@ -35,8 +36,17 @@ const MAX_REPEATS: u64 = 10_000;
 /// # Errors
 /// The place of what is wrong, why, and what to write instead.
 pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, Diagnostic> {
+    let filled = values::fill(text_of)?;
+    read(path, &filled.text, files).map_err(|wrong| filled.original(wrong))
+}
+
+fn read(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, Diagnostic> {
     let parsed = tables::parse(text_of)?;
     let mut keys = Keys::new(parsed.get_ref(), 0..0);
+    // Filled in already, and for `tidegate sweep`.
+    for key in ["values", "sweep"] {
+        keys.get(key);
+    }
     let beside = Beside::new(path, files);
     let mut network = Network::default();
     if let Some(links) = keys.get("links") {

@@ -1,0 +1,171 @@
+//! `tidegate sweep FILE`: a scenario over ranges of parameters, and `tidegate results`, what its rows say.
+//!
+//! ```text
+//! [sweep], --set ─▶ SweepPlan ─▶ sessions::sweep (all processors, journal) ─▶ rows ─▶ CSV | summary
+//! ```
+
+mod options;
+pub mod results;
+mod text;
+
+pub use options::Options;
+
+use crate::exit::CliExit;
+use crate::outputs::{self, Form, ReportFile};
+use crate::words::{quoted_input, quoted_path};
+use anyhow::Context;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use tidegate_scenario::model::Scenario;
+use tidegate_scenario::settings::full_path;
+use tidegate_sessions::simulated::ScenarioFiles;
+use tidegate_sessions::sweep::{PreparedSweep, SweepJob, SweepWatch};
+use tidegate_sweep::{Method, SweepAxis, SweepFile, SweepQuery, SweepTable, read, summary_json};
+
+/// Plays `tidegate sweep`.
+pub fn command(options: &Options) -> ExitCode {
+    match attempt(options) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            eprintln!("tidegate sweep: {error:#}");
+            CliExit::of(&error).into()
+        }
+    }
+}
+
+fn attempt(options: &Options) -> anyhow::Result<CliExit> {
+    let path = &options.file;
+    let text = crate::input::policy(path).with_context(|| path.display().to_string())?;
+    let file = planned(options, &text)?;
+    let cases = file.plan.cases()?;
+    if options.list {
+        crate::output::report(&text::cases(&cases));
+        return Ok(CliExit::Yes);
+    }
+    outputs::paths(&options.output).try_for_each(|path| crate::output::may_write([path]))?;
+    let narrow = |scenario: &mut Scenario| {
+        scenario.seed = options.seed.unwrap_or(scenario.seed);
+        scenario.repeats = options.repeats.or(file.repeats).unwrap_or(scenario.repeats);
+        scenario.duration = options.duration.unwrap_or(scenario.duration);
+        scenario.keep(&options.policy, &options.load)
+    };
+    let figures = if options.figure.is_empty() { &file.figures } else { &options.figure };
+    let disk = ScenarioFiles { sandbox: options.sandbox.into() };
+    let job = SweepJob {
+        path,
+        text: &text,
+        cases: &cases,
+        narrow: &narrow,
+        figures,
+        shard: options.shard.unwrap_or((1, 1)),
+        workers: options.jobs.map(usize::from),
+    };
+    let sweep = PreparedSweep::new(job, &disk)?;
+    let bar = OnceLock::new();
+    let watch = SweepWatch {
+        stop: tidegate_sys::interrupt::notice(),
+        begin: &|done, total| {
+            let columns = "sweeping  1234567/1234567 runs, 10m left".len();
+            let words = ("sweeping", "{pos}/{len} runs, {eta} left");
+            let bar = bar.get_or_init(|| crate::output::progress_bar(total, words, columns));
+            bar.set_position(done);
+            // The time left is that of what is done now.
+            bar.reset_eta();
+        },
+        done: &|| bar.get().into_iter().for_each(|bar: &indicatif::ProgressBar| bar.inc(1)),
+    };
+    let journal = journal(&options.output);
+    let table = sweep.carry_out(journal.as_deref(), &watch);
+    bar.get().into_iter().for_each(indicatif::ProgressBar::finish_and_clear);
+    let table = table?;
+    let of_shard = sweep.runs();
+    let done = table.runs.len() as u64;
+    if done < of_shard {
+        let goes_on = match &journal {
+            Some(path) => {
+                format!("the same command goes on with the rest (what is done is in {})", quoted_path(path))
+            }
+            None => "with -o FILE.csv the same command would go on with the rest".to_owned(),
+        };
+        eprintln!("tidegate sweep: stopped after {done} of {of_shard} runs; {goes_on}");
+        return Ok(CliExit::Partial);
+    }
+    for ReportFile { path, form } in &options.output {
+        let content = if *form == Form::Csv { table.csv() } else { summary_of(&table)? };
+        crate::output::file(path, content)?;
+    }
+    // Only once the rows are safe.
+    if let Some(path) = journal {
+        std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
+    }
+    if options.json {
+        crate::output::text(&summary_of(&table)?);
+    } else {
+        let wrong = |why: tidegate_sweep::BadRows| anyhow::anyhow!(why);
+        let query = SweepQuery { figures: text::usual_figures(&table, figures), ..SweepQuery::default() };
+        let summary = table.summary(&query).map_err(wrong)?;
+        crate::output::report(&text::summary(&table, &summary, &again(options)));
+    }
+    Ok(CliExit::Yes)
+}
+
+fn summary_of(table: &SweepTable) -> anyhow::Result<String> {
+    Ok(summary_json(table, &table.summary(&SweepQuery::default())?))
+}
+
+/// What the file plans, with the options over it.
+fn planned(options: &Options, text: &str) -> anyhow::Result<SweepFile> {
+    let wrong =
+        |wrong: tidegate_scenario::tables::Diagnostic| anyhow::anyhow!(wrong.shown(&options.file, text));
+    let mut file = read(text).map_err(wrong)?;
+    let plan = &mut file.plan;
+    for setting in &options.set {
+        let axis = SweepAxis::parse(setting).with_context(|| format!("--set {setting}"))?;
+        let axis = SweepAxis { path: full_path(text, &axis.path), ..axis };
+        match plan.axes.iter_mut().find(|known| known.path == axis.path) {
+            Some(known) => *known = axis,
+            None => plan.axes.push(axis),
+        }
+    }
+    match options.latin {
+        Some(samples) => plan.method = Method::Latin(samples),
+        None if options.paired => plan.method = Method::Paired,
+        None => {}
+    }
+    plan.only.extend(options.only.iter().cloned());
+    plan.skip.extend(options.skip.iter().cloned());
+    plan.seed = options.seed.unwrap_or(1);
+    Ok(file)
+}
+
+/// Where runs are written down as they end: beside the file of the rows.
+fn journal(files: &[ReportFile]) -> Option<PathBuf> {
+    let rows = files.iter().find(|file| file.form == Form::Csv && !crate::output::is_stdout(&file.path))?;
+    let mut name = rows.path.clone().into_os_string();
+    name.push(".journal");
+    Some(name.into())
+}
+
+/// The command that gives the same rows.
+fn again(options: &Options) -> String {
+    let mut line = format!("tidegate sweep {}", quoted_input(Path::new(&options.file)));
+    let mut add = |flag: &str, value: &str| {
+        line.push_str(&format!(" --{flag} {}", tidegate_scenario::shell::quoted(value)));
+    };
+    options.set.iter().for_each(|value| add("set", value));
+    options.latin.iter().for_each(|n| add("latin", &n.to_string()));
+    options.only.iter().for_each(|value| add("only", value));
+    options.skip.iter().for_each(|value| add("skip", value));
+    options.policy.iter().for_each(|value| add("policy", value));
+    options.load.iter().for_each(|value| add("load", value));
+    options.figure.iter().for_each(|value| add("figure", value));
+    options.repeats.iter().for_each(|n| add("repeats", &n.to_string()));
+    options.seed.iter().for_each(|n| add("seed", &n.to_string()));
+    options.duration.iter().for_each(|time| add("duration", &tidegate_scenario::shell::exact_time(*time)));
+    options.shard.iter().for_each(|(part, of)| add("shard", &format!("{part}/{of}")));
+    if options.paired {
+        line.push_str(" --paired");
+    }
+    line
+}

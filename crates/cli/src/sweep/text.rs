@@ -1,0 +1,130 @@
+//! What a sweep says on a terminal.
+
+use std::fmt::Write as _;
+use tidegate_analysis::experiment::written;
+use tidegate_measure::numbers::USUAL;
+use tidegate_report::{Align, Table};
+use tidegate_sweep::{SummaryRow, SweepCase, SweepSummary, SweepTable};
+
+/// The most rows that are printed; of more, the first.
+const MOST: usize = 200;
+
+/// Every case with its values.
+pub(super) fn cases(cases: &[SweepCase]) -> String {
+    let axes = cases.first().map_or(&[][..], |case| &case.settings).iter().map(|one| one.path.clone());
+    let mut table =
+        Table::new(std::iter::once("case".to_owned()).chain(axes).map(|name| (name, Align::Right)));
+    for case in cases.iter().take(MOST) {
+        table.row(
+            std::iter::once(case.number.to_string()).chain(case.settings.iter().map(|one| one.value.clone())),
+        );
+    }
+    let mut out = table.to_string();
+    if let Some(more) = cases.len().checked_sub(MOST).filter(|more| *more > 0) {
+        let _ = writeln!(out, "… and {more} more cases");
+    }
+    out
+}
+
+/// The figures that are printed if none is asked for: of probes the 95th percentile, of transfers the rate.
+pub(super) fn usual_figures(table: &SweepTable, asked: &[String]) -> Vec<String> {
+    if !asked.is_empty() {
+        return asked.to_vec();
+    }
+    let mut names: Vec<String> = Vec::new();
+    for figure in table.runs.values().flat_map(|run| &run.figures) {
+        let name = &figure.name;
+        let is_usual = !name.starts_with("link ") && !name.starts_with("class ");
+        if is_usual && (name.ends_with(".p95") || name.ends_with(".rate")) && !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// The rows of a summary, and what the intervals are.
+pub(super) fn summary(table: &SweepTable, summary: &SweepSummary, again: &str) -> String {
+    let with_difference = summary.rows.iter().any(|row| row.difference.is_some());
+    let several = summary.rows.iter().any(|row| row.runs > 1);
+    let mut columns: Vec<(String, Align)> =
+        summary.columns.iter().map(|name| (name.clone(), Align::Right)).collect();
+    columns.push(("figure".into(), Align::Left));
+    columns.push((if several { "mean" } else { "value" }.into(), Align::Right));
+    if several {
+        columns.extend([("95 % interval".into(), Align::Left), ("runs".into(), Align::Right)]);
+    }
+    if with_difference {
+        columns.extend([("difference".into(), Align::Right), ("95 % interval".into(), Align::Left)]);
+        columns.push(("p".into(), Align::Right));
+    }
+    let mut shown = Table::new(columns);
+    for row in summary.rows.iter().take(MOST) {
+        shown.row(cells(row, several, with_difference));
+    }
+    let mut out = shown.to_string();
+    if let Some(more) = summary.rows.len().checked_sub(MOST).filter(|more| *more > 0) {
+        let _ = writeln!(out, "… and {more} more rows: --figure and `tidegate results` choose");
+    }
+    let _ = writeln!(out, "\n{} of {} runs", table.runs.len(), table.head.runs);
+    let without: usize = summary.rows.iter().map(|row| row.without).sum();
+    if without > 0 {
+        let _ = writeln!(
+            out,
+            "{without} runs have no value for their figure (no reply came, or a transfer did not end), and are \
+            in no mean"
+        );
+    }
+    let intervals = summary.rows.iter().filter(|row| row.interval.is_some()).count();
+    if intervals > 0 {
+        let _ = writeln!(
+            out,
+            "Intervals: where the mean over ever more repeats lies, by Student's t, with 95 % confidence in each of \
+            the {intervals}"
+        );
+    }
+    if summary.rows.iter().any(|row| row.runs > 1 && row.interval.is_none()) {
+        let _ = writeln!(
+            out,
+            "Rows without an interval put several cases together, which are no sample of one thing"
+        );
+    }
+    if with_difference {
+        let _ = writeln!(
+            out,
+            "Differences: of runs with the same seed; p by Student's t of the pairs, corrected for the number of \
+            rows (Holm)"
+        );
+    }
+    if !again.is_empty() {
+        let _ = writeln!(out, "\nAgain: {again}");
+    }
+    out
+}
+
+fn cells(row: &SummaryRow, several: bool, with_difference: bool) -> Vec<String> {
+    let written = |number: f64| written(&row.figure, number, &row.unit, USUAL);
+    let interval = |found: Option<(f64, f64)>| {
+        found.map_or(String::new(), |(a, b)| format!("{} to {}", written(a), written(b)))
+    };
+    let mut cells = row.keys.clone();
+    cells.extend([row.figure.clone(), written(row.mean)]);
+    if several {
+        cells.extend([interval(row.interval), row.runs.to_string()]);
+    }
+    if with_difference {
+        match &row.difference {
+            Some(difference) => cells.extend([
+                written(difference.paired.difference),
+                interval(difference.paired.interval),
+                difference.p_value.map_or(String::new(), p_value),
+            ]),
+            None => cells.extend([String::new(), String::new(), String::new()]),
+        }
+    }
+    cells
+}
+
+/// To three digits.
+fn p_value(p: f64) -> String {
+    if p < 0.001 { "<0.001".into() } else { format!("{p:.3}") }
+}

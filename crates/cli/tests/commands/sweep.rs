@@ -1,0 +1,95 @@
+//! `tidegate sweep` and `results`: rows that go on after a kill, parts that become one, and what is refused.
+
+use crate::common;
+
+use common::{Place, TIDEGATE, skip};
+use std::process::{Command, Output};
+
+fn tidegate(place: &Place, line: &str) -> Output {
+    Command::new(TIDEGATE).args(line.split(' ')).current_dir(&place.0).output().expect("tidegate runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn filled(name: &str) -> Place {
+    let place = Place::new(name);
+    place.file(
+        "s.toml",
+        "duration = '1s'\nwarm-up = '1s'\n[values]\nrate = '2mbit'\n[home]\nup = '${rate}'\ndown = '9mbit'\n\
+        [policies.none]\n[policies.fair]\ngateway = ['tc qdisc add dev eth0 root fq_codel']\n[[traffic]]\n\
+        tcp = 'a -> server'\n[[traffic]]\nping = 'b -> server'\nevery = '50ms'\n\
+        [sweep.set]\nrate = ['1mbit', '4mbit']\n",
+    );
+    place
+}
+
+#[test]
+fn a_sweep_goes_on_and_its_parts_become_one() {
+    if skip() {
+        return;
+    }
+    let place = filled("sweep");
+    let whole = tidegate(&place, "sweep s.toml --repeats 2 --figure ping.p95,upload.rate -o whole.csv");
+    let shown = text(&whole.stdout);
+    assert_eq!(whole.status.code(), Some(0), "{}", text(&whole.stderr));
+    assert!(shown.contains("8 of 8 runs") && shown.contains("values.rate"), "{shown}");
+    let rows = std::fs::read_to_string(place.0.join("whole.csv")).expect("rows");
+    assert_eq!(rows.lines().count(), 1 + 8 * 2);
+    assert!(!place.0.join("whole.csv.journal").exists());
+    // A journal of its first runs, the last of them cut off: as a kill leaves it.
+    let (head, body) = rows.split_once('\n').expect("columns");
+    let id = body.split(',').next().expect("an id");
+    let first: Vec<&str> = body.lines().take(5).collect();
+    let journal = format!(
+        "# journal of sweep {id}\n{}\n{}\n# run 0\n{}\n{}\n# run 1\n{}\n",
+        first[0], first[1], first[2], first[3], first[4]
+    );
+    std::fs::write(place.0.join("again.csv.journal"), journal).expect("a journal");
+    let again = tidegate(&place, "sweep s.toml --repeats 2 --figure ping.p95,upload.rate -o again.csv");
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    assert_eq!(std::fs::read_to_string(place.0.join("again.csv")).expect("rows"), rows);
+    std::fs::write(place.0.join("again.csv.journal"), "# journal of sweep 0\n").expect("a journal");
+    let other = tidegate(&place, "sweep s.toml --repeats 2 --figure ping.p95,upload.rate -o again.csv");
+    assert_eq!(other.status.code(), Some(2));
+    assert!(text(&other.stderr).contains("is of another sweep"), "{}", text(&other.stderr));
+    for part in ["1", "2"] {
+        let line =
+            format!("sweep s.toml --repeats 2 --figure ping.p95,upload.rate --shard {part}/2 -o {part}.csv");
+        assert_eq!(tidegate(&place, &line).status.code(), Some(0));
+    }
+    let half = tidegate(&place, "results 2.csv");
+    assert_eq!(half.status.code(), Some(3));
+    assert!(
+        text(&half.stderr).contains("4 of 8 runs are missing, the first is number 0"),
+        "{}",
+        text(&half.stderr)
+    );
+    let merged = tidegate(&place, "results 2.csv 1.csv 2.csv -o merged.csv --versus policy=none");
+    assert_eq!(merged.status.code(), Some(0), "{}", text(&merged.stderr));
+    assert!(text(&merged.stdout).contains("difference"), "{}", text(&merged.stdout));
+    assert_eq!(std::fs::read_to_string(place.0.join("merged.csv")).expect("rows"), rows);
+    assert!(head.ends_with("figure,value,unit,values.rate (bit/s)"), "{head}");
+}
+
+#[test]
+fn what_cannot_be_varied_is_said_before_anything_runs() {
+    if skip() {
+        return;
+    }
+    let place = filled("sweep-wrong");
+    let rows = [
+        ("sweep s.toml --set rate=1..9", "needs the number of its values"),
+        ("sweep s.toml --set hme.up=1mbit,2mbit", "did you mean `home`?"),
+        ("sweep s.toml --set home.rtt=1x", "with values.rate=1mbit home.rtt=1x: s.toml:"),
+        ("sweep s.toml --only down=1mbit", "`down` is not varied: there are values.rate"),
+        ("sweep s.toml --policy nine", "unknown policy `nine`; known: none, fair"),
+        ("results s.toml", "no rows of a sweep"),
+    ];
+    for (line, expected) in rows {
+        let output = tidegate(&place, line);
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), said.contains(expected)), (Some(2), true), "{line}\n{said}");
+    }
+}

@@ -1,0 +1,106 @@
+//! Which cases of a design are run: `up > 10mbit and rtt >= 100ms`.
+
+use crate::axis::{BadAxis, number_of};
+use std::cmp::Ordering;
+use tidegate_scenario::settings::Setting;
+
+/// Comparisons that hold together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepCondition(Vec<Comparison>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Comparison {
+    left: String,
+    sign: &'static str,
+    right: String,
+}
+
+/// The signs, longer ones first.
+const SIGNS: [&str; 7] = ["<=", ">=", "!=", "==", "<", ">", "="];
+
+impl SweepCondition {
+    /// Reads comparisons with `and` between them; `axes` are the paths that can be compared.
+    ///
+    /// # Errors
+    /// What is no comparison, or names none of the axes.
+    pub fn parse(text: &str, axes: &[&str]) -> Result<SweepCondition, BadAxis> {
+        let comparison = |part: &str| {
+            let found = SIGNS.iter().filter_map(|sign| Some((part.find(sign)?, *sign)));
+            // Of signs that begin at one place the longer.
+            let (at, sign) =
+                found.min_by_key(|(at, sign)| (*at, usize::MAX - sign.len())).ok_or_else(|| {
+                    BadAxis(format!(
+                        "`{part}` compares nothing: write rtt > 100ms, or up = 5mbit and cc = bbr"
+                    ))
+                })?;
+            let (left, right) = (part[..at].trim(), part[at + sign.len()..].trim());
+            let path = known(left, axes)
+                .ok_or_else(|| BadAxis(format!("`{left}` is not varied: there are {}", axes.join(", "))))?;
+            if right.is_empty() {
+                return Err(BadAxis(format!("`{part}` compares with nothing")));
+            }
+            let right = known(right, axes).unwrap_or(right).to_owned();
+            Ok(Comparison { left: path.to_owned(), sign, right })
+        };
+        text.split(" and ").map(|part| comparison(part.trim())).collect::<Result<_, _>>().map(SweepCondition)
+    }
+
+    /// Whether it holds for a case.
+    #[must_use]
+    pub fn holds(&self, settings: &[Setting]) -> bool {
+        let value = |name: &str| settings.iter().find(|one| one.path == name).map(|one| one.value.as_str());
+        self.0.iter().all(|one| {
+            let (Some(left), right) = (value(&one.left), value(&one.right).unwrap_or(&one.right)) else {
+                return false;
+            };
+            let order = match (number_of(left), number_of(right)) {
+                (Some((left, _)), Some((right, _))) => left.partial_cmp(&right),
+                _ if left == right => Some(Ordering::Equal),
+                _ => None,
+            };
+            match one.sign {
+                "<" => order == Some(Ordering::Less),
+                ">" => order == Some(Ordering::Greater),
+                "<=" => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+                ">=" => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+                "!=" => order != Some(Ordering::Equal),
+                _ => order == Some(Ordering::Equal),
+            }
+        })
+    }
+}
+
+/// The axis of this path, or the one that ends with this key.
+fn known<'a>(name: &str, axes: &[&'a str]) -> Option<&'a str> {
+    let last = |path: &str| path.rsplit('.').next().is_some_and(|key| key == name);
+    axes.iter().find(|path| **path == name).or_else(|| axes.iter().find(|path| last(path))).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_compare_quantities_and_words() {
+        let axes = ["home.up", "home.rtt", "hosts.a.tcp"];
+        let case: Vec<Setting> = axes
+            .iter()
+            .zip(["5mbit", "0.1s", "bbr"])
+            .map(|(path, value)| Setting { path: (*path).into(), value: value.into() })
+            .collect();
+        let holds = |text: &str| SweepCondition::parse(text, &axes).map(|condition| condition.holds(&case));
+        for (text, expected) in [
+            ("up > 5000kbit", false),
+            ("up >= 5000kbit", true),
+            ("home.rtt <= 100ms and tcp = bbr", true),
+            ("tcp != cubic", true),
+            ("tcp > cubic", false),
+            ("rtt<1s and up=4mbit", false),
+            ("rtt < up", true),
+        ] {
+            assert_eq!(holds(text), Ok(expected), "{text}");
+        }
+        assert!(holds("rtt").is_err_and(|wrong| wrong.0.contains("compares nothing")));
+        assert!(holds("down > 1").is_err_and(|wrong| wrong.0.contains("is not varied: there are home.up")));
+    }
+}

@@ -1,0 +1,32 @@
+#![forbid(unsafe_code)]
+//! Experiments over ranges of parameters: which cases a sweep has, the rows of its results, and what they say
+//! together.
+//!
+//! ```text
+//! [sweep] of a scenario ─▶ SweepPlan ─▶ cases ─▶ (settings on the text, simulated by the caller) ─▶ rows ─▶ summary
+//! ```
+//!
+//! Pure: no files, clock, processes or output. `tidegate-sessions` carries sweeps out on all processors.
+
+mod axis;
+mod condition;
+mod file;
+mod json;
+mod plan;
+mod row;
+mod summary;
+
+pub use axis::{AxisValues, BadAxis, MAX_VALUES, SweepAxis, ValueRange, number_of};
+pub use condition::SweepCondition;
+pub use file::{MAX_REPEATS, SweepFile, read};
+pub use json::summary_json;
+pub use plan::{MAX_CASES, Method, SweepCase, SweepPlan};
+pub use row::{
+    BadRows, FIGURE, FigureRow, KEYS, SweepHead, SweepRun, SweepTable, csv_head, figures_of, numeric,
+};
+pub use summary::{Difference, SummaryRow, SweepQuery, SweepSummary};
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

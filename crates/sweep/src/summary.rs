@@ -1,0 +1,339 @@
+//! What the runs of a sweep say together: means with intervals, and differences between pairs of runs that
+//! share their random numbers.
+
+use crate::axis::number_of;
+use crate::row::{BadRows, SweepRun, SweepTable};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use tidegate_measure::paired::{Paired, adjusted, mean_interval};
+
+/// What is asked of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SweepQuery {
+    /// Only runs with these values, by column: an axis (or the last key of its path), `policy`, `load`,
+    /// `case`, `repeat`.
+    pub only: Vec<(String, String)>,
+    /// Only these figures; empty: all.
+    pub figures: Vec<String>,
+    /// A row for each combination of these columns; empty: of all that differ, repeats aside.
+    pub by: Vec<String>,
+    /// The value of a column that the other values of that column are compared with.
+    pub versus: Option<(String, String)>,
+}
+
+/// A figure over the runs of one combination.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SummaryRow {
+    /// The values of the columns, in the order of [`SweepSummary::columns`].
+    pub keys: Vec<String>,
+    /// The figure's name.
+    pub figure: String,
+    /// Its unit.
+    pub unit: String,
+    /// How many runs have it, and how many have not.
+    pub runs: usize,
+    /// How many runs have no value for it.
+    pub without: usize,
+    /// Its mean.
+    pub mean: f64,
+    /// Where the mean lies with 95 % confidence, if repeats are a sample and about normal (Student's t).
+    /// `None` of one run, and of runs of several cases, which are no sample of one thing.
+    pub interval: Option<(f64, f64)>,
+    /// The middle one.
+    pub median: f64,
+    /// The smallest and the largest.
+    pub range: (f64, f64),
+    /// With `versus`: how it differs, run by run with the same seed, from the value that is compared with.
+    pub difference: Option<Difference>,
+}
+
+/// How a figure differs between pairs of runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Difference {
+    /// The pairs.
+    pub paired: Paired,
+    /// How probable such a difference is by chance: Student's t of the pairs, corrected for the number of all
+    /// rows (Holm). `None` of fewer than two pairs, and of pairs of several cases.
+    pub p_value: Option<f64>,
+}
+
+/// An answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SweepSummary {
+    /// What the rows are told apart by.
+    pub columns: Vec<String>,
+    /// The rows, in the order of the sweep.
+    pub rows: Vec<SummaryRow>,
+}
+
+/// Columns beside the axes.
+const OWN: [&str; 4] = ["case", "policy", "load", "repeat"];
+
+impl SweepTable {
+    /// Summarises.
+    ///
+    /// # Errors
+    /// A column or a figure that the table does not have, or a condition that leaves nothing.
+    pub fn summary(&self, query: &SweepQuery) -> Result<SweepSummary, BadRows> {
+        let only: Vec<(Column, &str)> = query
+            .only
+            .iter()
+            .map(|(name, value)| Ok((self.column(name)?, value.as_str())))
+            .collect::<Result<_, BadRows>>()?;
+        let meant = |run: &&SweepRun| only.iter().all(|(column, value)| is(&column.of(run), value));
+        let runs: Vec<&SweepRun> = self.runs.values().filter(meant).collect();
+        if runs.is_empty() {
+            return Err(BadRows("no run is left: look at the values that the files have".into()));
+        }
+        let versus = query.versus.as_ref().map(|(name, value)| Ok::<_, BadRows>((self.column(name)?, value)));
+        let versus = versus.transpose()?;
+        let columns = self.columns_of(query, &runs)?;
+        let mut names: Vec<&str> = Vec::new();
+        for figure in runs.iter().flat_map(|run| &run.figures) {
+            let wanted = query.figures.is_empty() || query.figures.contains(&figure.name);
+            if wanted && !names.contains(&figure.name.as_str()) {
+                names.push(&figure.name);
+            }
+        }
+        if let Some(unknown) = query.figures.iter().find(|name| !names.contains(&name.as_str())) {
+            let mut known: Vec<&str> = Vec::new();
+            runs.iter().flat_map(|run| &run.figures).for_each(|figure| {
+                if !known.contains(&figure.name.as_str()) {
+                    known.push(&figure.name);
+                }
+            });
+            return Err(BadRows(format!("no run has the figure {unknown}: there are {}", known.join(", "))));
+        }
+        // In the order in which their first run comes.
+        let mut groups: Vec<(Vec<String>, Vec<&SweepRun>)> = Vec::new();
+        let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+        for run in runs {
+            let keys: Vec<String> = columns.iter().map(|column| column.of(run)).collect();
+            let at = *places.entry(keys.clone()).or_insert(groups.len());
+            if at == groups.len() {
+                groups.push((keys, Vec::new()));
+            }
+            groups[at].1.push(run);
+        }
+        let pairs = versus.as_ref().map(|(column, value)| Pairs::new(self, column, value)).transpose()?;
+        let mut rows = Vec::new();
+        for (keys, runs) in &groups {
+            for name in &names {
+                rows.extend(row(keys, runs, name, pairs.as_ref()));
+            }
+        }
+        let raw = rows.iter().map(|row| row.difference.and_then(|one| one.p_value));
+        let corrected = adjusted(&raw.collect::<Vec<_>>());
+        for (row, p_value) in rows.iter_mut().zip(corrected) {
+            if let Some(difference) = &mut row.difference {
+                difference.p_value = p_value;
+            }
+        }
+        Ok(SweepSummary { columns: columns.into_iter().map(|column| column.name).collect(), rows })
+    }
+
+    /// The columns that rows are told apart by.
+    fn columns_of(&self, query: &SweepQuery, runs: &[&SweepRun]) -> Result<Vec<Column>, BadRows> {
+        if !query.by.is_empty() {
+            return query.by.iter().map(|name| self.column(name)).collect();
+        }
+        let names = self.head.axes.iter().map(String::as_str).chain(["policy", "load"]);
+        let all: Vec<Column> = names.map(|name| self.column(name)).collect::<Result<_, _>>()?;
+        let differs = |column: &Column| {
+            let first = runs.first().map(|run| column.of(run));
+            runs.iter().any(|run| Some(column.of(run)) != first)
+        };
+        Ok(all.into_iter().filter(differs).collect())
+    }
+
+    fn column(&self, name: &str) -> Result<Column, BadRows> {
+        let last = |path: &str| path.rsplit('.').next().is_some_and(|key| key == name);
+        let axes = &self.head.axes;
+        let axis =
+            axes.iter().position(|path| path == name).or_else(|| axes.iter().position(|path| last(path)));
+        match (axis, OWN.iter().find(|own| **own == name)) {
+            (Some(at), _) => Ok(Column { name: axes[at].clone(), axis: Some(at) }),
+            (None, Some(_)) => Ok(Column { name: name.to_owned(), axis: None }),
+            (None, None) => Err(BadRows(format!(
+                "no column is called {name}: there are {}",
+                axes.iter().map(String::as_str).chain(OWN).collect::<Vec<_>>().join(", ")
+            ))),
+        }
+    }
+}
+
+/// A column of the table.
+#[derive(Clone, Debug)]
+struct Column {
+    name: String,
+    axis: Option<usize>,
+}
+
+impl Column {
+    fn of(&self, run: &SweepRun) -> String {
+        match (self.axis, self.name.as_str()) {
+            (Some(at), _) => run.values.get(at).cloned().unwrap_or_default(),
+            (None, "case") => run.case.to_string(),
+            (None, "policy") => run.policy.clone(),
+            (None, "load") => run.load.clone(),
+            (None, _) => run.repeat.to_string(),
+        }
+    }
+}
+
+/// Whether a value is the one asked for, also if it is written otherwise (`0.02s`, `20ms`).
+fn is(value: &str, wanted: &str) -> bool {
+    value == wanted || matches!((number_of(value), number_of(wanted)), (Some(a), Some(b)) if a == b)
+}
+
+/// The runs that others are compared with, by all that pairs share.
+struct Pairs<'t> {
+    column: &'t Column,
+    base: BTreeMap<Vec<String>, &'t SweepRun>,
+}
+
+impl<'t> Pairs<'t> {
+    fn new(table: &'t SweepTable, column: &'t Column, value: &str) -> Result<Pairs<'t>, BadRows> {
+        let mut pairs = Pairs { column, base: BTreeMap::new() };
+        for run in table.runs.values().filter(|run| is(&column.of(run), value)) {
+            pairs.base.insert(pairs.shared(run), run);
+        }
+        match pairs.base.is_empty() {
+            true => Err(BadRows(format!(
+                "no run has {} = {value}, which others are to be compared with",
+                column.name
+            ))),
+            false => Ok(pairs),
+        }
+    }
+
+    /// What a run and its partner have in common: everything but the column.
+    fn shared(&self, run: &SweepRun) -> Vec<String> {
+        let mut shared = vec![run.repeat.to_string(), run.seed.to_string()];
+        shared.extend((self.column.name != "policy").then(|| run.policy.clone()));
+        shared.extend((self.column.name != "load").then(|| run.load.clone()));
+        let values = run.values.iter().enumerate();
+        shared.extend(values.filter(|(at, _)| self.column.axis != Some(*at)).map(|(_, value)| value.clone()));
+        shared
+    }
+
+    /// The partner of a run; none of those that are compared with.
+    fn partner(&self, run: &SweepRun) -> Option<&'t SweepRun> {
+        self.base.get(&self.shared(run)).copied().filter(|base| base.run != run.run)
+    }
+}
+
+fn value_of(run: &SweepRun, name: &str) -> Option<f64> {
+    run.figures.iter().find(|figure| figure.name == name)?.value
+}
+
+fn row(keys: &[String], runs: &[&SweepRun], name: &str, pairs: Option<&Pairs<'_>>) -> Option<SummaryRow> {
+    let mut values: Vec<f64> = runs.iter().filter_map(|run| value_of(run, name)).collect();
+    let unit =
+        runs.iter().flat_map(|run| &run.figures).find(|one| one.name == name && one.value.is_some())?;
+    // The values of several cases are no sample of one thing.
+    let is_one = |one: &&SweepRun| {
+        (one.case, &one.policy, &one.load) == (runs[0].case, &runs[0].policy, &runs[0].load)
+    };
+    let is_sample = runs.iter().all(is_one);
+    let interval = mean_interval(&values).filter(|_| is_sample);
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let difference = pairs.and_then(|pairs| {
+        let pair = |run: &&SweepRun| Some((value_of(pairs.partner(run)?, name)?, value_of(run, name)?));
+        let paired = Paired::new(&runs.iter().filter_map(pair).collect::<Vec<_>>())?;
+        let paired = Paired { interval: paired.interval.filter(|_| is_sample), ..paired };
+        Some(Difference { paired, p_value: paired.p_value() })
+    });
+    values.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+    let middle = values.len() / 2;
+    let median =
+        if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
+    Some(SummaryRow {
+        keys: keys.to_vec(),
+        figure: name.to_owned(),
+        unit: unit.unit.clone(),
+        runs: values.len(),
+        without: runs.len() - values.len(),
+        mean,
+        interval,
+        median,
+        range: (values[0], values[values.len() - 1]),
+        difference,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{FigureRow, SweepHead};
+
+    /// Two policies, two values of an axis, four repeats; the second policy is a tenth quicker.
+    fn table() -> SweepTable {
+        let mut table = SweepTable {
+            head: SweepHead { id: "x".into(), runs: 16, axes: vec!["home.rtt".into()] },
+            runs: BTreeMap::new(),
+        };
+        for run in 0..16_u64 {
+            let (case, second, repeat) = ((run / 8) as u32, run / 4 % 2 == 1, (run % 4) as u32);
+            let noise = [0.0, 3.0, 1.0, 5.0][repeat as usize];
+            let value = (f64::from(case + 1) * 20.0 + noise) * if second { 0.9 } else { 1.0 };
+            let policy = if second { "fair" } else { "none" }.to_owned();
+            let values = vec![format!("{}ms", 10 * (case + 1))];
+            let figures = vec![FigureRow { name: "ping.p95".into(), value: Some(value), unit: "s".into() }];
+            let seed = u64::from(repeat) + 1;
+            table.runs.insert(
+                run,
+                SweepRun { run, case, policy, load: "up".into(), repeat, seed, values, figures },
+            );
+        }
+        table
+    }
+
+    #[test]
+    fn rows_have_a_mean_and_an_interval() {
+        let summary = table().summary(&SweepQuery::default()).unwrap_or_default();
+        assert_eq!(summary.columns, ["home.rtt", "policy"]);
+        let keys: Vec<String> = summary.rows.iter().map(|row| row.keys.join(" ")).collect();
+        assert_eq!(keys, ["10ms none", "10ms fair", "20ms none", "20ms fair"]);
+        let first = &summary.rows[0];
+        assert_eq!((first.runs, first.mean, first.median, first.range), (4, 22.25, 22.0, (20.0, 25.0)));
+        // Of 20, 23, 21, 25: s = 2.217, t(3) = 3.182.
+        let (low, high) = first.interval.unwrap_or_default();
+        assert!((low - 18.722).abs() < 0.001 && (high - 25.778).abs() < 0.001, "{low} {high}");
+        let query = SweepQuery { by: vec!["policy".into()], ..SweepQuery::default() };
+        let by = table().summary(&query).unwrap_or_default();
+        let rows: Vec<_> = by.rows.iter().map(|row| (row.runs, row.interval)).collect();
+        assert_eq!(rows, [(8, None), (8, None)]);
+        let query = SweepQuery { only: vec![("rtt".into(), "0.01s".into())], ..SweepQuery::default() };
+        assert_eq!(table().summary(&query).unwrap_or_default().rows.len(), 2);
+    }
+
+    #[test]
+    fn pairs_share_their_seed() {
+        let query = SweepQuery { versus: Some(("policy".into(), "none".into())), ..SweepQuery::default() };
+        let summary = table().summary(&query).unwrap_or_default();
+        assert!(summary.rows[0].difference.is_none());
+        let fair = summary.rows[1].difference.unwrap_or_else(|| panic!("pairs"));
+        assert_eq!((fair.paired.rounds, fair.paired.first), (4, 22.25));
+        assert!((fair.paired.difference + 2.225).abs() < 1e-9);
+        // Surer than the rows' own intervals, which overlap: the repeats vary alike.
+        assert!(fair.p_value.is_some_and(|p| p < 0.01) && fair.paired.is_sure());
+        assert!(summary.rows[1].interval.is_some_and(|(_, high)| high > 22.25));
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let of = |query: SweepQuery| match table().summary(&query) {
+            Err(wrong) => wrong.0,
+            Ok(_) => String::new(),
+        };
+        let figures = SweepQuery { figures: vec!["ping.p9".into()], ..SweepQuery::default() };
+        assert!(of(figures).contains("no run has the figure ping.p9: there are ping.p95"));
+        let by = SweepQuery { by: vec!["up".into()], ..SweepQuery::default() };
+        assert!(of(by).contains("no column is called up: there are home.rtt, case"));
+        let only = SweepQuery { only: vec![("policy".into(), "x".into())], ..SweepQuery::default() };
+        assert!(of(only).contains("no run is left"));
+        let versus = SweepQuery { versus: Some(("rtt".into(), "1s".into())), ..SweepQuery::default() };
+        assert!(of(versus).contains("no run has home.rtt = 1s"));
+    }
+}
