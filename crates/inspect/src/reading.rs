@@ -148,6 +148,8 @@ pub struct PolicyModel {
     pub names: ClassNames,
     /// The commands come from a policy in a language of its own, so the user wrote no commands.
     pub compiled: bool,
+    /// The ports of bridges, each with its bridge.
+    pub ports: Vec<(String, String)>,
     pub(crate) index: Index,
     pub(crate) lost: Lost,
     /// Leaf classes that no packet comes to, as far as that was decided.
@@ -203,6 +205,7 @@ impl PolicyModel {
             filters,
             names: ClassNames::new(),
             compiled: false,
+            ports: Vec::new(),
             index,
             lost,
             idle: BTreeSet::new(),
@@ -236,6 +239,19 @@ impl PolicyModel {
     /// Whether the commands come from a policy in a language of its own. Then the user wrote no commands.
     pub(crate) fn is_compiled(&self) -> bool {
         self.compiled
+    }
+
+    /// The bridge that a device is a port of.
+    pub(crate) fn bridge_of(&self, device: &str) -> Option<&str> {
+        self.ports.iter().find(|(port, _)| port == device).map(|(_, bridge)| bridge.as_str())
+    }
+
+    /// Whether a rule of netfilter was refused, which may have led anywhere.
+    pub(crate) fn is_rule_lost(&self) -> bool {
+        let tools = ["nft", "iptables", "ip6tables", "iptables-restore", "ip6tables-restore"];
+        self.steps
+            .iter()
+            .any(|step| step.refused.is_some() && !step.may_fail && tools.contains(&step.tool.as_str()))
     }
 
     /// Whether any rule or action has connections looked up; without one no packet has a state.

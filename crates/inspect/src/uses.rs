@@ -83,10 +83,11 @@ impl Uses {
         uses.overwritten = reached.as_mut().map_or(Vec::new(), |reached| reached.overwritten(reading));
         uses.received = reached.as_ref().map_or(Vec::new(), |reached| reached.received(reading));
         let rules: Vec<(RuleKey, MarkingRule)> = marking_rules(reading);
+        let lost = reading.is_rule_lost();
         let mut open: BTreeMap<&str, bool> = BTreeMap::new();
         for (at, dump) in reading.filters.iter().enumerate() {
             let Some(key) = key_of(dump) else { continue };
-            let is_open = *open.entry(&dump.dev).or_insert_with(|| undecided(reading, &dump.dev));
+            let is_open = lost || *open.entry(&dump.dev).or_insert_with(|| undecided(reading, &dump.dev));
             let exact = reached.as_mut().filter(|_| !is_open && dump.chain == 0);
             let exact = exact.and_then(|reached| {
                 let seen = reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
@@ -121,7 +122,7 @@ impl Uses {
         rules: &[(RuleKey, MarkingRule)],
     ) {
         for place in reading.classes.iter().map(|class| (class.dev.clone(), class.classid)) {
-            let exact = reached.as_mut().filter(|_| !undecided(reading, &place.0));
+            let exact = reached.as_mut().filter(|_| !reading.is_rule_lost() && !undecided(reading, &place.0));
             if let Some(reached) = exact {
                 let seen = &reached.walked.seen;
                 let by = |by: By| seen.classes.get(&(place.clone(), by)).cloned().unwrap_or_default();

@@ -276,6 +276,8 @@ impl LoadedPolicy {
             scripts: self.formats.contains(&InputFormat::Script),
         });
         reading.names.clone_from(&self.names);
+        let ports = self.machine.host.ports();
+        reading.ports = ports.map(|(port, bridge)| (port.to_owned(), bridge.to_owned())).collect();
         reading.compiled = self.formats.iter().copied().any(short::is_short);
         reading
     }

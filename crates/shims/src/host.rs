@@ -102,6 +102,11 @@ impl Host {
         self.links.iter().filter(|(_, link)| !link.up).map(|(name, _)| name.as_str())
     }
 
+    /// The ports of bridges, each with its bridge.
+    pub fn ports(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.links.iter().filter_map(|(name, link)| Some((name.as_str(), link.master.as_deref()?)))
+    }
+
     /// Forgets a link and the routes through it.
     pub(super) fn forget(&mut self, name: &str) {
         self.links.remove(name);

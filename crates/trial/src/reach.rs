@@ -178,7 +178,7 @@ fn reason(
     // To classes that are made packets come only if something names them; to others priorities lead, too.
     let by_name = here.is_some_and(|class| class.kind.classes_are_made());
     if leading.is_empty() && !named && by_name {
-        return "no filter, mark or default leads to it".to_owned();
+        return "no filter, mark or default that was carried out leads to it".to_owned();
     }
     let on_leaf = leading.iter().all(|dump| is_leaf_list(dump, classes));
     let leading: Vec<&FilterDump> =
@@ -224,7 +224,7 @@ fn unmet_mark(policy: &TrialPolicy, dump: &FilterDump) -> Option<String> {
     let writers: Vec<_> = uses.writers(dump).collect();
     let condition = format!("its filter matches mark {handle}");
     if writers.is_empty() {
-        Some(format!("{condition}, which no rule sets"))
+        Some(format!("{condition}, which no rule that was carried out sets"))
     } else if uses.comes_unmarked(&dump.dev) {
         Some(format!(
             "{condition}, which netfilter's rules set only after the ingress filters have redirected the packets \
@@ -654,8 +654,8 @@ tc class add dev eth0 parent 1: classid 1:30 htb rate 3mbit
             why
         };
         let table = [
-            (why(""), "no filter, mark or default leads to it"),
-            (why(fw), "its filter matches mark 3, which no rule sets"),
+            (why(""), "no filter, mark or default that was carried out leads to it"),
+            (why(fw), "its filter matches mark 3, which no rule that was carried out sets"),
             (
                 why(&format!("{fw}ip6tables -t mangle -A FORWARD -j MARK --set-mark 3")),
                 "its filter matches mark 3 on packets of protocol ip, and the rules that set it see IPv6 only",

@@ -143,9 +143,10 @@ fn devices(run: &mut Run<'_>) -> Vec<(String, String)> {
         let Some(root) = qdiscs.first() else { continue };
         let classes = machine.gateway.classes(machine.now, id).len();
         let what = format!(
-            "{} {} at the root, {}, {}",
+            "{} {} {}, {}, {}",
             root.kind.name(),
             tidegate_packet::Handle::new(root.handle.major(), 0),
+            if root.kind.is_hook() { "where packets arrive or leave" } else { "at the root" },
             count(qdiscs.len(), "qdisc"),
             count(classes, "class").replace("classs", "classes")
         );

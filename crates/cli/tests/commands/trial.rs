@@ -184,7 +184,7 @@ fn classes_out_of_reach_are_named() {
     let unreached: Vec<_> =
         trial.tree.iter().filter_map(|n| Some((n.id.as_str(), n.unreachable.as_deref()?))).collect();
     let expected = [
-        ("1:20", "its filter matches mark 2, which no rule sets"),
+        ("1:20", "its filter matches mark 2, which no rule that was carried out sets"),
         ("1:30", "no filter, mark or default leads to it"),
     ];
     assert_eq!(unreached, expected);

@@ -396,3 +396,49 @@ fn the_dscp_of_ipv6_has_its_own_word() {
     assert_eq!(code, 0, "{errors}");
     assert!(text.contains("`ip6 dscp ef` does not hold: the code point is CS0"), "{text}");
 }
+
+/// Linux 6.1 was asked: FORWARD counts no bridged packet, and none that is for the machine itself.
+#[test]
+fn packets_that_are_not_forwarded_pass_no_rules_of_forward() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("understand-ways");
+    let local = place.script(
+        "local.sh",
+        "#!/bin/sh\nip addr add 203.0.113.5/24 dev eth0\ntc qdisc add dev eth0 root handle 1: prio\n\
+         iptables -t mangle -A FORWARD -i eth0 -p udp -j MARK --set-mark 2\n",
+    );
+    let (_, out, _) = tidegate(&["explain", name(&local), "udp 198.51.100.1:53 > 203.0.113.5:5000 in eth0"]);
+    assert!(out.contains("goes on to this machine itself: 203.0.113.5 is an address of eth0"), "{out}");
+    assert!(!out.contains("FORWARD:"), "{out}");
+    let bridged = place.script(
+        "bridged.sh",
+        "#!/bin/sh\nip link add br0 type bridge; ip link set eth0 master br0; ip link set eth1 master br0\n\
+         tc qdisc add dev eth0 root handle 1: prio\n",
+    );
+    let packet = "udp 192.168.5.8:5060 > 198.51.100.7:5060 in eth1 out eth0";
+    let (code, _, errors) = tidegate(&["explain", name(&bridged), packet]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("both devices are ports of br0"), "{errors}");
+}
+
+/// Where a rule could not be carried out, no listing says that nothing comes to a filter.
+#[test]
+fn rules_that_are_missing_leave_open_what_comes() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("understand-lost");
+    let of = |rule: &str| {
+        let script = format!(
+            "#!/bin/sh\niptables -t mangle -A POSTROUTING -o eth0 {rule}\n\
+             tc qdisc add dev eth0 root handle 1: prio\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 handle 7 fw flowid 1:3\ntrue\n"
+        );
+        tidegate(&["graph", name(&place.script("lost.sh", &script))]).1
+    };
+    assert!(of("-j MARK --set-mark 8").contains("[no packet comes to it]"));
+    let lost = of("-m recent --name x --update -j MARK --set-mark 7");
+    assert!(lost.contains("fw mark 7") && !lost.contains("no packet comes"), "{lost}");
+}

@@ -1,6 +1,7 @@
 //! Why a basic or flower filter matches a packet or does not: what the engine noted of each condition, with
 //! what the packet has there.
 
+use super::filters::Here;
 use crate::bytes::protocol_name;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_packet::{Addrs, Dissector, Head, dissect};
@@ -9,13 +10,7 @@ use tidegate_policy::{FilterParams, FlowerField};
 use tidegate_syntax::tc::conditions;
 
 /// One sentence for each condition that was evaluated, up to the one that decided.
-/// `tracked`: something looks connections up.
-pub(super) fn condition_sentences(
-    params: &FilterParams,
-    hits: &U32Hits,
-    head: &Head,
-    tracked: bool,
-) -> Vec<String> {
+pub(super) fn condition_sentences(params: &FilterParams, hits: &U32Hits, here: Here<'_>) -> Vec<String> {
     let mut why = Vec::new();
     if let FilterParams::Flower(flower) = params {
         let device = flower.indev.as_ref().filter(|indev| !indev.name.is_empty());
@@ -31,10 +26,11 @@ pub(super) fn condition_sentences(
         let matches = *waiting > 0;
         let fact = match params {
             FilterParams::Flower(flower) => flower.keys.get(at).and_then(|key| match key.field {
-                FlowerField::CtState | FlowerField::CtMark if !tracked => {
+                FlowerField::CtState | FlowerField::CtMark if !here.tracked => {
                     Some("nothing here looks connections up".to_owned())
                 }
-                field => fact(field, head),
+                _ if here.rewritten => None,
+                field => fact(field, here.head),
             }),
             _ => None,
         };

@@ -2,7 +2,7 @@
 
 use super::{ExplainStep, Moment, StepOutcome, ethertype_name, tables, waits};
 use crate::bytes::{condition_words, key_words};
-use crate::reading::{CLSACT_EGRESS, PolicyModel, SourceLocation};
+use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, PolicyModel, SourceLocation};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use tidegate_gateway::Gateway;
@@ -95,6 +95,8 @@ pub(super) struct Here<'a> {
     pub(super) carried: &'a Carried,
     /// Something looks connections up.
     pub(super) tracked: bool,
+    /// An action may have rewritten the packet since these filters compared it.
+    pub(super) rewritten: bool,
 }
 
 /// What actions write on a packet during its explanation.
@@ -153,6 +155,7 @@ pub(super) fn list(
     parent: Handle,
     counted: &Counted,
 ) -> ExplainedList {
+    let here = Here { rewritten: is_rewritten(reading, here.dev, parent), ..here };
     let mut list = ExplainedList { lines: Vec::new(), decision: Decision::Nothing };
     let mut chain = 0;
     for _ in 0..MOST_CHAINS {
@@ -165,6 +168,28 @@ pub(super) fn list(
     // The kernel gives up on such a packet, too.
     list.decision = Decision::Open;
     list
+}
+
+/// Whether an action of a device rewrites packets that these filters compare: what is known of a packet that
+/// leaves is what left the filters of its device, and of one that arrives what came.
+pub(super) fn is_rewritten(reading: &PolicyModel, dev: &str, parent: Handle) -> bool {
+    let hook = |parent: Handle| match parent {
+        CLSACT_EGRESS => 1,
+        parent if parent == CLSACT_INGRESS || parent.major() == 0xffff => 0,
+        _ => 2,
+    };
+    let here = hook(parent);
+    let rewrites =
+        |act: &Act| matches!(act, Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) | Act::Vlan(_) | Act::Mpls(_));
+    let acts = reading
+        .filters
+        .iter()
+        .filter(|dump| dump.dev == dev && (hook(dump.parent) == here || here == 1 && hook(dump.parent) == 2));
+    let acts = acts.flat_map(|dump| match &dump.entry {
+        FilterEntry::Filter { actions, .. } => actions.as_slice(),
+        _ => &[],
+    });
+    acts.into_iter().any(|dump| rewrites(&dump.action.act))
 }
 
 /// The filters of one chain of a parent.
@@ -310,10 +335,9 @@ fn one(
         ),
         FilterParams::Route(_) => (false, vec!["no route here has a realm".into()]),
         FilterParams::Basic(_) | FilterParams::Flower(_) => match counted.hits(dump) {
-            Some(hits) if hits.lookups > 0 => (
-                hits.matched > 0,
-                super::conditions::condition_sentences(params, hits, here.head, here.tracked),
-            ),
+            Some(hits) if hits.lookups > 0 => {
+                (hits.matched > 0, super::conditions::condition_sentences(params, hits, here))
+            }
             _ => (
                 false,
                 vec!["it was not evaluated: a filter of the same preference decided before it".into()],
@@ -569,8 +593,13 @@ pub(super) fn tree(
     counted: &Counted,
     carried: &Carried,
 ) -> Vec<ExplainStep> {
-    let here =
-        Here { dev: &moment.name, head: &moment.head, carried, tracked: reading.looks_connections_up() };
+    let here = Here {
+        dev: &moment.name,
+        head: &moment.head,
+        carried,
+        tracked: reading.looks_connections_up(),
+        rewritten: false,
+    };
     // The packet is known as it left the filters of this device: with the labels that they gave it.
     if !reading.filters.iter().any(|dump| dump.dev == moment.name && labels(dump)) {
         carried.ethertype.set(moment.head.ethertype());
@@ -758,7 +787,9 @@ fn by_default(
             got.minor()
         ),
         // One class, and nothing to choose.
-        QdiscParams::Tbf(_) | QdiscParams::Red(_) | QdiscParams::Sfb(_) => return None,
+        QdiscParams::Tbf(_) | QdiscParams::Red(_) | QdiscParams::Sfb(_) | QdiscParams::Skbprio(_) => {
+            return None;
+        }
         _ => format!("{because}: {got}"),
     };
     Some(note(what))
@@ -805,6 +836,7 @@ fn nowhere(reading: &PolicyModel, qdisc: &QdiscDump, wanted: Option<Handle>) -> 
                 unshaped"
             )
         }
+        _ if qdisc.kind == Kind::Skbprio => "its priority is its place in the queue".to_owned(),
         _ => format!("{because}: no class takes it"),
     })
 }

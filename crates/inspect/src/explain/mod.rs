@@ -148,6 +148,11 @@ pub enum EgressError {
     NoDevice,
     /// It may leave by any of these devices.
     Several(Vec<String>),
+    /// It passes a bridge, which neither routes it nor shows it to netfilter.
+    Bridged {
+        /// The bridge that both devices are ports of.
+        bridge: String,
+    },
 }
 
 impl fmt::Display for EgressError {
@@ -159,6 +164,12 @@ impl fmt::Display for EgressError {
             EgressError::Several(names) => {
                 write!(f, "it may leave by {}; say which with `out DEV`", names.join(" or "))
             }
+            EgressError::Bridged { bridge } => write!(
+                f,
+                "both devices are ports of {bridge}: bridged packets pass no routing and none of netfilter's rules \
+                for IP, and explain shows the way of routed ones; `out {bridge}` shows what leaves by the bridge \
+                itself"
+            ),
         }
     }
 }
@@ -203,8 +214,15 @@ impl<'r> Explainer<'r> {
             return Ok(PacketEntry::Leaves(to, EgressPath::Forwarded(None)));
         };
         let from = self.named(name);
-        if packet.to.is_none() && !is_routed(packet.ethertype) {
+        let is_own = packet.to.is_none() && self.own_address(packet.destination).is_some();
+        if packet.to.is_none() && !is_routed(packet.ethertype) || is_own {
             return Ok(PacketEntry::Arrives(from));
+        }
+        if let Some(to) = &packet.to
+            && let Some(bridge) =
+                self.reading.bridge_of(name).filter(|own| self.reading.bridge_of(to) == Some(own))
+        {
+            return Err(EgressError::Bridged { bridge: bridge.to_owned() });
         }
         match (self.governed(Some(from))[..].first(), &packet.to) {
             (None, None) => Ok(PacketEntry::Through(from, self.elsewhere(from))),
@@ -285,7 +303,8 @@ impl<'r> Explainer<'r> {
                     .map(|m| self.tree(m, &counted, &carried)),
             );
         }
-        let routed = way.routed && (lost.is_none() || matches!(course, PacketEntry::Leaves(..)));
+        let unread = self.is_unread(&way, course);
+        let routed = way.routed && !unread && (lost.is_none() || matches!(course, PacketEntry::Leaves(..)));
         if let PacketEntry::Leaves(out, EgressPath::Forwarded(None)) = course {
             scenes.extend(self.unknown_ingress(out));
         }
@@ -327,7 +346,18 @@ impl<'r> Explainer<'r> {
         if let Some(device) = lost_at.filter(refused) {
             scenes.extend(self.refusal(packet, &way, device, &counted, &carried));
         }
-        let end = self.end(packet, &way, moments, course);
+        let mut end = self.end(packet, &way, moments, course);
+        if unread {
+            let device = self.came_by(course).unwrap_or_default();
+            let because =
+                "Linux does not take it in: an action that rewrote it left a wrong checksum of its header";
+            end = End {
+                text: format!("dropped at {device}, before routing: {because}"),
+                device,
+                lost: Some(because.to_owned()),
+                ..End::default()
+            };
+        }
         Story {
             packet: packet.clone(),
             scenes,
@@ -336,6 +366,31 @@ impl<'r> Explainer<'r> {
             priority: way.priority,
             end,
         }
+    }
+
+    /// The device that it came by, if it came by one.
+    fn came_by(&mut self, course: PacketEntry) -> Option<String> {
+        match course {
+            PacketEntry::Arrives(from) | PacketEntry::Through(from, _) => Some(self.name(from)),
+            PacketEntry::Leaves(..) => None,
+        }
+    }
+
+    /// Is it dropped as it is taken in, before routing? Of what was rewritten on its arrival the checksum of the
+    /// header is looked at; where there are rules, these may be what drops it.
+    fn is_unread(&mut self, way: &ProbeResult, course: PacketEntry) -> bool {
+        let dropped = way.dropped.is_some_and(|loss| loss.why == DropReason::Netfilter);
+        let rules = self.reading.ops.iter().any(|op| matches!(op, Op::Netfilter(_)));
+        let from = self.came_by(course).filter(|_| dropped && !rules);
+        from.is_some_and(|from| filters::is_rewritten(self.reading, &from, CLSACT_INGRESS))
+    }
+
+    /// The device of this machine that has an address.
+    fn own_address(&mut self, address: IpAddr) -> Option<String> {
+        let gateway = self.prober.gateway();
+        let has = |id: &DeviceId| gateway.addresses(*id).iter().any(|(own, _)| *own == address);
+        let id = gateway.devices().find(has)?;
+        Some(gateway.name(id).to_owned())
     }
 
     /// For a packet whose input device is unknown: the filters it would have met there.
@@ -371,7 +426,7 @@ impl<'r> Explainer<'r> {
         let name = self.name(device);
         let head = packet.head();
         let tracked = self.reading.looks_connections_up();
-        let here = filters::Here { dev: &name, head: &head, carried, tracked };
+        let here = filters::Here { dev: &name, head: &head, carried, tracked, rewritten: false };
         let mut lines = Vec::new();
         for parent in [Handle::new(0xffff, 0), CLSACT_INGRESS] {
             lines.extend(filters::list(self.reading, here, parent, counted).lines);
@@ -444,7 +499,14 @@ impl<'r> Explainer<'r> {
                         self.name(device)
                     )
                 }
-                (None, PacketEntry::Arrives(_)) => "goes on to routing".to_owned(),
+                (None, PacketEntry::Arrives(_)) => match self.own_address(packet.destination) {
+                    Some(device) => format!(
+                        "goes on to this machine itself: {} is an address of {device} (rules of INPUT are \
+                        not shown)",
+                        packet.destination
+                    ),
+                    None => "goes on to routing".to_owned(),
+                },
                 _ => "leaves at once: no qdisc holds it".to_owned(),
             };
             return End { text, ..End::default() };

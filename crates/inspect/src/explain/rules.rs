@@ -291,6 +291,7 @@ fn effects(rule: &NetfilterRule, met: &RuleTrace) -> Vec<String> {
         Some(NetfilterTarget::Translate(how)) => {
             Some(format!("its connection is translated: {}", how.how.name()))
         }
+        Some(NetfilterTarget::Notrack(_)) => Some("its connection is not looked up".to_owned()),
         _ if lines.is_empty() => Some("nothing changes".to_owned()),
         _ => None,
     });

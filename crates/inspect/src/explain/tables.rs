@@ -6,11 +6,11 @@ use super::filters::{
     Counted, Decision, Here, count, is_filter, line, matches_protocol, note, other_protocol, place_of,
     settled, words,
 };
-use crate::bytes::{Part, compare};
+use crate::bytes::{Part, compare, key_words};
 use crate::reading::PolicyModel;
 use crate::walk::list::FIRST_ROOT;
 use tidegate_policy::dump::{FilterDump, FilterEntry, U32Hits};
-use tidegate_policy::{Act, FilterParams, U32Key, U32Params};
+use tidegate_policy::{FilterParams, U32Key, U32Params};
 
 /// Tables that refer to each other in a row, as in the engine.
 const DEEPEST: usize = 8;
@@ -56,6 +56,9 @@ struct Walk<'a> {
     lines: &'a mut Vec<ExplainStep>,
     lookups: usize,
 }
+
+/// Why a value is not shown.
+pub(super) const REWRITTEN: &str = "actions on this device rewrite packets, so the value is not shown";
 
 /// The filters of one preference in the order in which they are evaluated; how many of them are not before a
 /// decision.
@@ -147,17 +150,6 @@ impl<'a> Walk<'a> {
         nodes
     }
 
-    /// Does an action of these filters rewrite packets?
-    fn rewrites(&self) -> bool {
-        let rewrite = |act: &Act| {
-            matches!(act, Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) | Act::Vlan(_) | Act::Mpls(_))
-        };
-        self.dumps.iter().any(|dump| match &dump.entry {
-            FilterEntry::Filter { actions, .. } => actions.iter().any(|action| rewrite(&action.action.act)),
-            _ => false,
-        })
-    }
-
     fn bucket(&mut self, place: u32, from: Offsets, depth: usize) -> Went {
         let nodes = self.nodes(place);
         if nodes.is_empty() && depth > 0 {
@@ -174,7 +166,7 @@ impl<'a> Walk<'a> {
             };
             self.lookups += usize::from(self.dumps.iter().any(same));
             let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
-            let (met, mut why) = compared(u32, hits, dump, (self.here, from), self.rewrites());
+            let (met, mut why) = compared(u32, hits, dump, (self.here, from));
             let elsewhere = || u32.indev.as_ref().filter(|_| hits.matched == 0);
             let (next, offsets) = match (met, u32.link) {
                 (Met::Fails, _) => {
@@ -303,7 +295,6 @@ fn compared(
     hits: &U32Hits,
     dump: &FilterDump,
     (here, from): (Here<'_>, Offsets),
-    rewrites: bool,
 ) -> (Met, Vec<String>) {
     let mut why = Vec::new();
     if let Some((value, mask)) = u32.mark {
@@ -323,11 +314,10 @@ fn compared(
         let reaches = here.head.word(absolute.offset).is_some();
         let seen = reaches && parts.iter().all(|part| part.matches);
         let matches = if hits.lookups == 1 { *waiting > 0 } else { seen };
-        // The packet is known as it left these filters: one of their actions may have rewritten the field
-        // that this one tests.
-        debug_assert!(rewrites || matches == seen, "the engine read {key:?} of {dump:?} otherwise");
-        if matches != seen {
-            why.push("it matches what the packet had before an action here rewrote it".to_owned());
+        debug_assert!(here.rewritten || matches == seen, "the engine read {key:?} of {dump:?} otherwise");
+        if here.rewritten {
+            let holds = if matches { "holds" } else { "does not hold" };
+            why.push(format!("`{}` {holds} ({REWRITTEN})", key_words(&absolute, dump.protocol)));
             if matches {
                 continue;
             }

@@ -342,7 +342,9 @@ fn of_params(dump: &QdiscDump, frame: Frame, served: Served, most: Option<u64>) 
         Ahead::ShortDelay { us, spares_frame: true } => {
             vec![target_sentence_at(f64::from(us) / 1000.0, frame, served)]
         }
-        Ahead::ShortDelay { us, spares_frame: false } => vec![target_sentence(f64::from(us) / 1000.0)],
+        Ahead::ShortDelay { us, spares_frame: false } => {
+            vec![target_sentence_or_more(f64::from(us) / 1000.0, frame, served)]
+        }
     });
     given.flatten().collect()
 }
@@ -358,6 +360,13 @@ fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
         Some(label) => (*label).to_owned(),
         None => tin.place.to_string(),
     };
+    // What is known of the packet is what left.
+    if cake.wash == Some(true) && matches!(tin.because, CakeReason::Dscp(_)) {
+        return vec![format!(
+            "its DSCP as it comes here chooses the tin of {}; wash clears it as the packet leaves",
+            tins.name()
+        )];
+    }
     let because = match tin.because {
         CakeReason::Only => "there is one tin for all".into(),
         CakeReason::Mark => format!("its mark {:#x} puts it in tin {name}", moment.mark),
@@ -535,7 +544,7 @@ fn turns(quantum: u64, frame: Frame, served: Served) -> Vec<String> {
 }
 
 fn target_sentence(ms: f64) -> String {
-    let time = if ms < 1.0 { format!("{:.0} µs", ms * 1000.0) } else { format!("{ms:.0} ms") };
+    let time = short(ms);
     format!("its queue is held near {time}, as long as senders heed losses and marks")
 }
 
@@ -548,11 +557,28 @@ fn short(ms: f64) -> String {
     }
 }
 
+/// How long one frame takes at the rate that is sure, or else the highest, ms.
+fn frame_time(frame: Frame, served: Served) -> Option<f64> {
+    served.assured().or(served.most()).map(|rate| frame.cost as f64 * 8.0 / rate * 1000.0)
+}
+
+/// As `target_sentence`, for a queue that drops by its delay however little waits: a target that one frame
+/// does not meet is not held.
+fn target_sentence_or_more(ms: f64, frame: Frame, served: Served) -> String {
+    match frame_time(frame, served) {
+        Some(one) if one > ms => format!(
+            "its queue is longer than its target of {}: one frame alone takes {} here",
+            short(ms),
+            short(one)
+        ),
+        _ => target_sentence(ms),
+    }
+}
+
 /// As `target_sentence`, for a queue that leaves at least one frame waiting: where that alone takes longer
 /// than the target, that.
 fn target_sentence_at(ms: f64, frame: Frame, served: Served) -> String {
-    let rate = served.assured().or(served.most());
-    match rate.map(|rate| frame.cost as f64 * 8.0 / rate * 1000.0) {
+    match frame_time(frame, served) {
         Some(one) if one > ms => format!(
             "its queue is held near one frame, as long as senders heed losses and marks: that takes {} \
             here, more than its target of {}",

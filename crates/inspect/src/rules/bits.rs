@@ -2,7 +2,6 @@
 //! that match a mark which no packet has.
 
 use super::context::{RuleContext, witness};
-use super::idle::is_rule_lost;
 use super::making::at_word;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::sets::bdd::{Set, TooLarge};
@@ -33,7 +32,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             }
         }
     }
-    if !reads_connmarks(context.reading) && !is_rule_lost(context.reading) {
+    if !reads_connmarks(context.reading) && !context.reading.is_rule_lost() {
         for (key, seen) in &known {
             found.extend(never_there(context, key, seen));
         }

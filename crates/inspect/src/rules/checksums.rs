@@ -31,8 +31,11 @@ fn spoiling(reading: &PolicyModel, at: usize) -> Option<Finding> {
     })?;
     let spoiled = spoiled(pedit, actions, protocol == ethertype::IPV6)?;
     let step = reading.step_of(at)?;
-    let what =
-        format!("pedit rewrites bytes that the checksum of {} covers, and no csum follows", spoiled.names);
+    let unreached =
+        pedit.control != Control::Pipe && actions.iter().any(|one| matches!(one.act, Act::Csum(_)));
+    let follows =
+        if unreached { "csum behind it is not reached: pedit has no pipe" } else { "no csum follows" };
+    let what = format!("pedit rewrites bytes that the checksum of {} covers, and {follows}", spoiled.names);
     let because = "the receiver drops such a packet, and connection tracking calls it invalid".to_owned();
     let witness = format!("the engine sends it with a wrong checksum of {}", spoiled.names);
     let mut finding = finding(Rule::Checksums, Level::Warning, step.place.clone(), what, because, witness);

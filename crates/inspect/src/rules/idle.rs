@@ -18,15 +18,6 @@ use tidegate_syntax::units::parse_classid;
 /// Classes that a sentence names at most.
 const MOST_CLASSES: usize = 12;
 
-/// Whether a rule of netfilter was refused, which may have led anywhere.
-pub(super) fn is_rule_lost(reading: &PolicyModel) -> bool {
-    let tools = ["nft", "iptables", "ip6tables", "iptables-restore", "ip6tables-restore"];
-    reading
-        .steps
-        .iter()
-        .any(|step| step.refused.is_some() && !step.may_fail && tools.contains(&step.tool.as_str()))
-}
-
 /// One note for each qdisc with such classes.
 pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let reading = context.reading;
@@ -34,7 +25,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
     // Asked once for each qdisc and device: there may be thousands of classes and filters.
     let mut reached: BTreeMap<(&str, Handle), bool> = BTreeMap::new();
     let named = Named::of(context);
-    let is_rule_lost = is_rule_lost(reading);
+    let is_rule_lost = reading.is_rule_lost();
     for class in reading.classes.iter().filter(|class| reading.is_leaf(class)) {
         let (dev, qdisc) = (class.dev.as_str(), class.classid.qdisc());
         let sorted = matches!(class.kind.classes(), ClassLayout::Made | ClassLayout::Bands);

@@ -2,7 +2,6 @@
 //! of a connection.
 
 use super::context::{RuleContext, witness};
-use super::idle::is_rule_lost;
 use super::overwritten;
 use crate::explain::ethertype_name;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
@@ -85,7 +84,7 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
         let early =
             coming.0.iter().all(|(way, _)| matches!(context.reached.walked.ways[*way], Way::Arrives(_)));
         let is_set = sets(context, *handle).is_some();
-        if reading.lost.has(&Thing::Mark(*handle)) || is_rule_lost(reading) {
+        if reading.lost.has(&Thing::Mark(*handle)) || reading.is_rule_lost() {
             continue;
         }
         if is_set && !other_family && !early {

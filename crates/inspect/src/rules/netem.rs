@@ -184,6 +184,10 @@ impl Netem<'_> {
             words::time(self.wait)
         );
         let mut found = finding(Rule::Limit, level, place, what, because, witness);
+        // How many packets a delay that varies holds is not computed.
+        if self.netem.jitter_ns > 0 {
+            return found;
+        }
         let (fits, does) = self.fitting();
         found.fix = match given {
             true => edit(self.step, "limit", &fits.to_string(), does),

@@ -165,7 +165,8 @@ fn too_small(reading: &PolicyModel, dump: &FilterDump, police: &Police) -> Optio
 /// A bucket that drops packets of a single connection's first window: so many frames conform when they come
 /// at once after a pause.
 fn tight(reading: &PolicyModel, dump: &FilterDump, police: &Police) -> Option<Finding> {
-    let rate = police.rate.filter(|_| police.exceed == Control::Drop)?;
+    // What a peak rate lets pass at once, its own bucket says.
+    let rate = police.rate.filter(|_| police.exceed == Control::Drop && police.peak.is_none())?;
     let frame = reading.frame(&dump.dev);
     let device = reading.gateway.device(&dump.dev)?;
     let header = if reading.arrives(dump) { reading.gateway.spec(device).link_header } else { 0 };

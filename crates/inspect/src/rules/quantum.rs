@@ -1,6 +1,6 @@
 //! R4: how much the classes of HTB, DRR and ETS send in their turn.
 
-use super::making::{addition, at_word, edit, finding};
+use super::making::{at_word, finding};
 use crate::drive::{Bench, Stretch};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{PolicyModel, Step};
@@ -196,15 +196,14 @@ fn of_htb(
 }
 
 fn say_it(step: &Step, from_rate: bool, quantum: u32) -> Option<Fix> {
-    if from_rate {
-        addition(
-            step,
-            &format!("quantum {quantum}"),
-            "say it (what is borrowed is shared by quanta: keep their ratio)",
-        )
-    } else {
-        edit(step, "quantum", &quantum.to_string(), "take a frame")
-    }
+    // A change of one class changes how it shares with the others: that is to be wanted, not mended.
+    let what = match from_rate {
+        true => format!(
+            "say it, and those of the classes that it shares with in the same ratio: quantum {quantum}"
+        ),
+        false => format!("take a frame, and change the others in the same ratio: quantum {quantum}"),
+    };
+    step.place.as_ref().map(|_| Fix { what, edits: Vec::new() })
 }
 
 /// What the kernel warns of a quantum that it computed itself: that it is small, or big.

@@ -381,6 +381,9 @@ fn in_bucket<'r>(reading: &'r PolicyModel, qdisc: &'r QdiscDump) -> Vec<Length<'
     let classes = reading.classes.iter().filter(|class| {
         class.dev == qdisc.dev && class.classid.qdisc() == inner.handle && reading.is_leaf(class)
     });
+    // Bands of prio wait for those before them as long as these have anything; the others take turns.
+    let take_turns = inner.kind != Kind::Prio;
+    let all: Vec<Handle> = classes.clone().map(|class| class.classid).collect();
     let of = |class: &'r ClassDump| {
         let child = reading.child(class);
         if child.is_some_and(has_red) {
@@ -403,7 +406,7 @@ fn in_bucket<'r>(reading: &'r PolicyModel, qdisc: &'r QdiscDump) -> Vec<Length<'
             rate: None,
             ceil: tbf.rate.rate,
             fair: matches!(kind, Kind::Sfq | Kind::Hhf),
-            others: Vec::new(),
+            others: all.iter().copied().filter(|other| take_turns && *other != class.classid).collect(),
             curves: format!("{:?}", tbf.rate.rate),
             frame: longest_of(reading, class),
             // Nothing is served before the first band.

@@ -121,7 +121,7 @@ fn dead_filter(
     let (level, because) = if same {
         (Level::Note, format!("the packets it matches go to {to} all the same"))
     } else if hashed {
-        (Level::Warning, format!("what it matches goes where a hash says, not to {to}"))
+        (Level::Warning, format!("what it matches goes where a filter by flow leads, not to {to}"))
     } else if is_exact || is_theirs && takers.len() == 1 {
         (Level::Warning, format!("what it matches goes to {went}, not to {to}"))
     } else {

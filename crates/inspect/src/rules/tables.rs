@@ -3,6 +3,7 @@
 use super::making::finding;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{PolicyModel, Step};
+use crate::words::count;
 use std::collections::BTreeSet;
 use tidegate_gateway::GatewayContext;
 use tidegate_packet::{Pool, Seeded};
@@ -126,7 +127,7 @@ fn everywhere(reading: &PolicyModel) -> Vec<Finding> {
             step.place.clone(),
             format!("the rule marks packets of every device, others in {chain} only those of one"),
             "packets of other devices get it, too, and filters there that name it match them".into(),
-            format!("it matches none of the machine's {devices} devices"),
+            format!("it has no -i and no -o; the machine has {}", count(devices, "device", "devices")),
         ))
     })
     .collect()

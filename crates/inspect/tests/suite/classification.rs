@@ -431,7 +431,7 @@ line 18, note R18: hosts (by src) are dealt into 16 classes by a hash
   shown: 1 - 16! / (16 - 5)! / 16^5 = 50 %
   fix: more buckets (divisor) share less, a filter for each host shares nothing
 line 19, warning R1: no packet reaches this filter: line 18 before it takes all that it would match
-  what it matches goes where a hash says, not to 1:1
+  what it matches goes where a filter by flow leads, not to 1:1
   shown: tcp 192.168.1.10 > 198.51.100.7:443 out eth0: 1:1
   fix: remove the line
     19 (0, 0): \"\"

@@ -814,3 +814,47 @@ fn labels_change_the_ethertype_for_later_filters() {
     let passed = explain(&["eth0"], &policy("continue", "ip"), packet);
     assert!(passed.contains("it matches IPv4, the packet is 0x8847"), "{passed}");
 }
+
+/// What an action of the same device rewrote later is not shown as what a filter compared.
+#[test]
+fn values_from_before_a_rewriting_are_not_made_up() {
+    let policy = "tc qdisc add dev eth0 clsact\n\
+        tc filter add dev eth0 egress pref 1 protocol ip u32 match ip dsfield 0x20 0xfc action drop\n\
+        tc filter add dev eth0 egress pref 2 protocol ip matchall action pedit ex munge ip dsfield set 0x20 \
+        retain 0xfc pipe action csum ip4h\n";
+    let told = explain(&["eth0"], policy, "tcp 192.168.1.7:5000 > 203.0.113.9:24 out eth0");
+    assert!(told.contains("`tos 0x20/0xfc` does not hold (actions on this device rewrite packets"), "{told}");
+    assert!(!told.contains("TOS 0x20 &"), "{told}");
+}
+
+/// Linux 6.1 was asked: `InHdrErrors` counts it, and PREROUTING does not.
+#[test]
+fn a_wrong_checksum_is_dropped_before_routing() {
+    let policy = "tc qdisc add dev eth0 clsact\ntc filter add dev eth0 ingress protocol ip prio 1 flower ip_proto \
+        tcp action pedit ex munge ip dsfield set 0x28 retain 0xfc\n";
+    let told = explain(&["eth0"], policy, "tcp 198.51.100.1:80 > 192.168.1.7:5000 in eth0");
+    assert!(told.contains("dropped at eth0, before routing: Linux does not take it in"), "{told}");
+    assert!(!told.contains("priority from the TOS"), "{told}");
+}
+
+#[test]
+fn waits_that_a_limit_a_frame_or_a_wash_decides() {
+    let of = |tree: &str, words: &str| explain(&["eth0"], tree, words);
+    let udp = "udp 192.168.1.7:5000 > 203.0.113.9:53 dscp CS1 out eth0";
+    let washed = of("tc qdisc add dev eth0 root cake bandwidth 20mbit diffserv4 wash\n", udp);
+    assert!(washed.contains("its DSCP as it comes here chooses the tin of diffserv4"), "{washed}");
+    let fq = of("tc qdisc add dev eth0 root fq maxrate 1mbit limit 30\n", udp);
+    assert!(fq.contains("the flow's own queue holds 30 packets"), "{fq}");
+    let pie = "tc qdisc add dev eth0 root handle 1: htb default 1\ntc class add dev eth0 parent 1: classid 1:1 htb \
+        rate 2mbit\ntc qdisc add dev eth0 parent 1:1 pie target 20us\n";
+    let pie = of(pie, udp);
+    assert!(
+        pie.contains("its queue is longer than its target of 19 µs: one frame alone takes 6.1 ms"),
+        "{pie}"
+    );
+    let skbprio = of("tc qdisc add dev eth0 root handle 1: skbprio limit 20\n", udp);
+    assert!(!skbprio.contains("no class takes it"), "{skbprio}");
+    let notrack = "tc qdisc add dev eth0 root pfifo\niptables -t raw -A PREROUTING -p udp -j NOTRACK\n";
+    let notrack = of(notrack, "udp 192.168.1.7:5000 > 203.0.113.9:53 in eth1 out eth0");
+    assert!(notrack.contains("its connection is not looked up"), "{notrack}");
+}

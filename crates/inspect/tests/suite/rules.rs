@@ -2,7 +2,7 @@
 
 use crate::common::{given, reading};
 use tidegate_inspect::checked::CommandPath;
-use tidegate_inspect::{Finding, Level, PolicyInput, PolicyModel, SourceLocation, Witness, check};
+use tidegate_inspect::{Finding, Level, PolicyInput, PolicyModel, Rule, SourceLocation, Witness, check};
 use tidegate_packet::Handle;
 
 /// Findings of some rules: line, level, rule, what is wrong, and the remedy.
@@ -190,6 +190,39 @@ fn a_policer_whose_burst_is_below_a_frame_drops_them_all() {
         assert!(of(burst)[0].starts_with("2 note R12"), "{:?}", of(burst));
     }
     assert_eq!(of("burst 20k drop"), [""; 0]);
+    // There the bucket of the peak rate is the limit, which no burst changes.
+    assert_eq!(of("burst 10k peakrate 20mbit mtu 2k drop"), [""; 0]);
+}
+
+/// Linux 6.1 was asked: with `quantum 1514` at one of two classes the other got twelve times as much as before.
+#[test]
+fn what_changes_how_classes_share_is_not_mended_by_itself() {
+    let policy = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+        tc class add dev eth0 parent 1: classid 1:1 htb rate 1gbit\n\
+        tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit ceil 1gbit\n\
+        tc class add dev eth0 parent 1:1 classid 1:20 htb rate 900mbit ceil 1gbit\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:10\n";
+    let mut reading = reading(&["eth0"], policy);
+    let findings = check(&mut reading);
+    let quantum: Vec<_> = findings.iter().filter(|finding| finding.rule == Rule::Quantum).collect();
+    assert!(!quantum.is_empty());
+    for finding in quantum {
+        let fix = finding.fix.as_ref().expect("a remedy");
+        assert!(fix.edits.is_empty() && fix.what.contains("in the same ratio: quantum 1514"), "{fix:?}");
+    }
+}
+
+/// How much a delay that varies holds is not computed: the limit is not mended.
+#[test]
+fn a_limit_beside_jitter_has_no_remedy() {
+    let of = |jitter: &str| {
+        let tree = format!("tc qdisc add dev eth0 root netem delay 200ms {jitter} rate 1mbit limit 60\n");
+        let mut reading = reading(&["eth0"], &tree);
+        let findings = check(&mut reading);
+        let limit = findings.iter().find(|finding| finding.rule == Rule::Limit).expect("R13");
+        limit.fix.is_some()
+    };
+    assert!(of("") && !of("150ms"));
 }
 
 #[test]

@@ -356,7 +356,7 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact(
         "memlimit",
         ValueKind::Size,
-        "four round trips at the rate",
+        "four round trips at the rate, 4 MB at least",
         "maximum memory for packets",
     ),
     OptionSpec::exact(

@@ -175,8 +175,11 @@ pub(super) const GRED: KindSpec = KindSpec {
 };
 
 pub(super) fn ahead(params: &GredParams) -> Vec<Ahead> {
-    let GredParams::InForce(setup, _) = params else { return Vec::new() };
-    vec![Ahead::Bytes { queue: "queue", limit: setup.limit.unwrap_or(0) }]
+    let GredParams::InForce(setup, queues) = params else { return Vec::new() };
+    // A packet waits behind those of all virtual queues, and each has a limit of its own.
+    let together: u32 = queues.iter().fold(0, |sum, dump| sum.saturating_add(dump.queue.limit));
+    let limit = setup.limit.unwrap_or(0);
+    vec![Ahead::Bytes { queue: "queue", limit: if queues.is_empty() { limit } else { limit.min(together) } }]
 }
 
 pub(super) const UNTOLD: &str = "how its averages fall while it is idle";

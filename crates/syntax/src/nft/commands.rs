@@ -425,7 +425,7 @@ impl<'t> Parser<'t> {
                 .remedy("Write type filter, or type route at hook output.")
         })?;
         if kind_of == ChainType::Nat {
-            let remedy = "Translate with iptables -t nat; marks do not depend on it.";
+            let remedy = "Translate with iptables -t nat, which tidegate models: filters see other addresses behind it.";
             return Err(Wrong::later(kind.span, "a chain of type nat", remedy));
         }
         self.cursor.want_word("hook")?;
