@@ -376,8 +376,8 @@ impl<'r> Explainer<'r> {
         }
     }
 
-    /// Is it dropped as it is taken in, before routing? Of what was rewritten on its arrival the checksum of the
-    /// header is looked at; where there are rules, these may be what drops it.
+    /// Is it dropped as it is taken in, before routing? Of what was rewritten on its arrival the checksum of
+    /// the header is looked at; where there are rules, these may be what drops it.
     fn is_unread(&mut self, way: &ProbeResult, course: PacketEntry) -> bool {
         let dropped = way.dropped.is_some_and(|loss| loss.why == DropReason::Netfilter);
         let rules = self.reading.ops.iter().any(|op| matches!(op, Op::Netfilter(_)));

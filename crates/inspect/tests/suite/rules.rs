@@ -194,7 +194,7 @@ fn a_policer_whose_burst_is_below_a_frame_drops_them_all() {
     assert_eq!(of("burst 10k peakrate 20mbit mtu 2k drop"), [""; 0]);
 }
 
-/// Linux 6.1 was asked: with `quantum 1514` at one of two classes the other got twelve times as much as before.
+/// Linux 6.1 was asked: with `quantum 1514` at one of two classes the other got twelve times as much.
 #[test]
 fn what_changes_how_classes_share_is_not_mended_by_itself() {
     let policy = "tc qdisc add dev eth0 root handle 1: htb default 20\n\

@@ -152,3 +152,16 @@ pub fn dscp_number(text: &str) -> Option<u8> {
     };
     named.or_else(|| text.parse().ok()).filter(|value| *value < 64).map(|value| value as u8)
 }
+
+/// What to do about a statement that is not carried out.
+pub(super) fn instead_of(statement: &str) -> &'static str {
+    match statement {
+        "limit" | "quota" | "meter" => {
+            "Without it the rule applies to every packet that the rest of it matches, at any rate."
+        }
+        "snat" | "dnat" | "masquerade" | "redirect" => {
+            "Translate with iptables -t nat, which tidegate models: filters see other addresses behind it."
+        }
+        _ => "Leave it out if the policy's marks and classes do not depend on it.",
+    }
+}

@@ -171,16 +171,7 @@ impl Reader<'_, '_> {
             "limit" | "quota" | "meter" | "dup" | "fwd" | "tproxy" | "snat" | "dnat" | "masquerade"
             | "redirect" | "set" | "update" | "add" | "synproxy" | "flow" => {
                 let what = format!("the statement {}", self.cursor.text());
-                let remedy = match self.cursor.text() {
-                    "limit" | "quota" | "meter" => {
-                        "Without it the rule applies to every packet that the rest of it matches, at any rate."
-                    }
-                    "snat" | "dnat" | "masquerade" | "redirect" => {
-                        "Translate with iptables -t nat, which tidegate models: filters see other addresses \
-                        behind it."
-                    }
-                    _ => "Leave it out if the policy's marks and classes do not depend on it.",
-                };
+                let remedy = names::instead_of(self.cursor.text());
                 return Err(Wrong::later(self.cursor.here(), what, remedy));
             }
             _ => return Ok(false),
