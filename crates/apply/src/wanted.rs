@@ -16,8 +16,9 @@ use tidegate_policy::{LinkDriver, LinkOp, Op, QdiscOp, SharedBlocks};
 use tidegate_sys::link_monitor::{self, LinkInfo};
 use tidegate_sys::netlink::LinkUpdate;
 
+use crate::kernel;
 use crate::notice::{Notice, NoticeHandler};
-use crate::options::ApplyOptions;
+use crate::options::{ApplyOptions, BackendChoice};
 
 /// A policy that is to be applied: its operations, and what they come to on this computer's devices.
 pub struct Wanted {
@@ -41,6 +42,8 @@ pub struct Wanted {
     pub(crate) links: Vec<LinkInfo>,
     /// netfilter's tables with rules in them.
     pub(crate) tables: Vec<RuleTable>,
+    /// Its queues depend on what the kernel has.
+    leaves_queues_open: bool,
 }
 
 impl Wanted {
@@ -56,9 +59,46 @@ impl Wanted {
     /// It cannot be read, or requests what is not there or not set by us.
     pub fn read(options: &ApplyOptions, report: NoticeHandler<'_>) -> Result<Wanted> {
         let links = links()?;
-        let how =
-            ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
+        let wanted = Wanted::read_for(options, false, &links, report)?;
+        // Only the kernel's qdiscs can lack something.
+        if !wanted.leaves_queues_open || options.backend == BackendChoice::User {
+            return Ok(wanted);
+        }
+        let no_cake = kernel::has_no("cake");
+        if kernel::lacks(&wanted).map_or(true, |lacks| lacks != Some(no_cake)) {
+            return Ok(wanted);
+        }
+        // A policy that leaves its queues open asks for a cake; the next best is an fq_codel. Where the
+        // kernel has not even that, a cake in user space is better.
+        let other = Wanted::read_for(options, true, &links, &|_| {})?;
+        let is_better = options.backend == BackendChoice::Kernel
+            || kernel::lacks(&other).is_ok_and(|lacks| lacks.is_none());
+        if !is_better {
+            return Ok(wanted);
+        }
+        report(Notice::Policy(
+            "this kernel has no cake, so the policy becomes one fq_codel in each direction, in a class of \
+            HTB; connections share the line, whichever host they are of"
+                .to_owned(),
+        ));
+        Ok(other)
+    }
+
+    /// Reads a policy for a kernel that has a cake or has none.
+    fn read_for(
+        options: &ApplyOptions,
+        without_cake: bool,
+        links: &[LinkInfo],
+        report: NoticeHandler<'_>,
+    ) -> Result<Wanted> {
+        let how = ReadOptions {
+            args: options.args.clone(),
+            sandbox: options.sandbox,
+            without_cake,
+            ..ReadOptions::default()
+        };
         let taken = tidegate_loader::read(&options.files, &how)?;
+        let leaves_queues_open = taken.leaves_queues_open;
         for warning in taken.warnings() {
             report(Notice::Policy(warning));
         }
@@ -74,7 +114,8 @@ impl Wanted {
             }
             None => log,
         };
-        Ok(Wanted { names, ..Wanted::of(reading, commands, log, links, report)? })
+        let wanted = Wanted::of(reading, commands, log, links.to_vec(), report)?;
+        Ok(Wanted { names, leaves_queues_open, ..wanted })
     }
 
     fn of(
@@ -114,6 +155,7 @@ impl Wanted {
             reading,
             commands,
             names: ClassNames::new(),
+            leaves_queues_open: false,
             settings: settings(&log, report)?,
             log,
             links,
