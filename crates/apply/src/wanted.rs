@@ -16,9 +16,8 @@ use tidegate_policy::{LinkDriver, LinkOp, Op, QdiscOp, SharedBlocks};
 use tidegate_sys::link_monitor::{self, LinkInfo};
 use tidegate_sys::netlink::LinkUpdate;
 
-use crate::kernel;
 use crate::notice::{Notice, NoticeHandler};
-use crate::options::{ApplyOptions, BackendChoice};
+use crate::options::ApplyOptions;
 
 /// A policy that is to be applied: its operations, and what they come to on this computer's devices.
 pub struct Wanted {
@@ -43,7 +42,7 @@ pub struct Wanted {
     /// netfilter's tables with rules in them.
     pub(crate) tables: Vec<RuleTable>,
     /// Its queues depend on what the kernel has.
-    leaves_queues_open: bool,
+    pub(crate) leaves_queues_open: bool,
 }
 
 impl Wanted {
@@ -52,45 +51,17 @@ impl Wanted {
         &self.devices
     }
 
-    /// Reads a policy for this computer, with the links that it has now. Its scripts run in a sandbox;
-    /// nothing is changed.
+    /// Reads a policy for this computer, with the links that it has now, and for a kernel that has a cake or
+    /// has none. Its scripts run in a sandbox; nothing is changed.
     ///
     /// # Errors
     /// It cannot be read, or requests what is not there or not set by us.
-    pub fn read(options: &ApplyOptions, report: NoticeHandler<'_>) -> Result<Wanted> {
-        let links = links()?;
-        let wanted = Wanted::read_for(options, false, &links, report)?;
-        // Only the kernel's qdiscs can lack something.
-        if !wanted.leaves_queues_open || options.backend == BackendChoice::User {
-            return Ok(wanted);
-        }
-        let no_cake = kernel::has_no("cake");
-        if kernel::lacks(&wanted).map_or(true, |lacks| lacks != Some(no_cake)) {
-            return Ok(wanted);
-        }
-        // A policy that leaves its queues open asks for a cake; the next best is an fq_codel. Where the
-        // kernel has not even that, a cake in user space is better.
-        let other = Wanted::read_for(options, true, &links, &|_| {})?;
-        let is_better = options.backend == BackendChoice::Kernel
-            || kernel::lacks(&other).is_ok_and(|lacks| lacks.is_none());
-        if !is_better {
-            return Ok(wanted);
-        }
-        report(Notice::Policy(
-            "this kernel has no cake, so the policy becomes one fq_codel in each direction, in a class of \
-            HTB; connections share the line, whichever host they are of"
-                .to_owned(),
-        ));
-        Ok(other)
-    }
-
-    /// Reads a policy for a kernel that has a cake or has none.
-    fn read_for(
+    pub(crate) fn read(
         options: &ApplyOptions,
         without_cake: bool,
-        links: &[LinkInfo],
         report: NoticeHandler<'_>,
     ) -> Result<Wanted> {
+        let links = links()?;
         let how = ReadOptions {
             args: options.args.clone(),
             sandbox: options.sandbox,
@@ -114,7 +85,7 @@ impl Wanted {
             }
             None => log,
         };
-        let wanted = Wanted::of(reading, commands, log, links.to_vec(), report)?;
+        let wanted = Wanted::of(reading, commands, log, links, report)?;
         Ok(Wanted { names, leaves_queues_open, ..wanted })
     }
 

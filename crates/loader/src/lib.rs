@@ -447,7 +447,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
         let calls = match format {
             InputFormat::Script => FileCalls::Script,
             _ => FileCalls::List(
-                lists::calls(*format, path, text, options)
+                lists::calls(*format, path, text, options.without_cake)
                     .map_err(|why| LoadError::File(path.clone(), why))?,
             ),
         };
@@ -514,7 +514,8 @@ impl LoadedPolicy {
         if let Some((wan, lan)) = lists::ends(format, &path.to_string_lossy(), text) {
             (self.wan, self.lan) = (Some(wan), lan);
         }
-        let (names, is_open) = lists::class_names(format, &path.to_string_lossy(), text, options);
+        let (names, is_open) =
+            lists::class_names(format, &path.to_string_lossy(), text, options.without_cake);
         self.names.extend(names);
         self.leaves_queues_open |= is_open;
         if matches!(format, InputFormat::Script | InputFormat::Batch) {

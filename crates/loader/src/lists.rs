@@ -1,6 +1,5 @@
 //! Files that are lists: each line, or the file as a whole, as calls of the tools.
 
-use super::ReadOptions;
 use super::traced::Traced;
 use crate::format::InputFormat;
 use crate::short::{self, tell};
@@ -77,12 +76,12 @@ pub(super) fn class_names(
     format: InputFormat,
     name: &str,
     text: &str,
-    options: &ReadOptions,
+    without_cake: bool,
 ) -> (ClassNames, bool) {
     if !short::is_short(format) {
         return (ClassNames::new(), false);
     }
-    let policies = policies(format, name, text, options).unwrap_or_default();
+    let policies = policies(format, name, text, without_cake).unwrap_or_default();
     let is_open = |short: &Short| matches!(short.reason, TreeReason::NothingAsked | TreeReason::NoCake);
     let leaves_open = policies.iter().any(|(short, _)| is_open(short));
     let names = policies.into_iter().flat_map(|(short, _)| short.class_names());
@@ -94,10 +93,10 @@ fn policies(
     format: InputFormat,
     name: &str,
     text: &str,
-    options: &ReadOptions,
+    without_cake: bool,
 ) -> Result<Vec<(Short, Compiled)>, Vec<Problem>> {
     let policies = short::policies(format, name, text)?;
-    Ok(if options.without_cake { short::without_cake(policies) } else { policies })
+    Ok(if without_cake { short::without_cake(policies) } else { policies })
 }
 
 /// The calls in a file.
@@ -108,10 +107,10 @@ pub(super) fn calls(
     format: InputFormat,
     path: &Path,
     text: &str,
-    options: &ReadOptions,
+    without_cake: bool,
 ) -> Result<Vec<ListedCall>, String> {
     if short::is_short(format) {
-        return short_lines(format, path, text, options);
+        return short_lines(format, path, text, without_cake);
     }
     let whole = |tool: &str, args: &[&str]| {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
@@ -161,9 +160,9 @@ fn short_lines(
     format: InputFormat,
     path: &Path,
     text: &str,
-    options: &ReadOptions,
+    without_cake: bool,
 ) -> Result<Vec<ListedCall>, String> {
-    let policies = policies(format, &path.to_string_lossy(), text, options)
+    let policies = policies(format, &path.to_string_lossy(), text, without_cake)
         .map_err(|problems| format!("{}\n{}", what_is_wrong(format), tell(path, text, &problems)))?;
     let call_of = |line: CompiledCommand| ListedCall {
         call: Call {

@@ -59,8 +59,8 @@ fn forty_thousand_refusals_are_read() {
     assert_eq!(refused, 200, "as many as are told");
 }
 
-/// A policy that asks for no classes is a cake, or, for a kernel without one, an `fq_codel`; one that says what
-/// it wants stays that.
+/// A policy that asks for no classes is a cake, or, for a kernel without one, an `fq_codel`; one that says
+/// what it wants stays that.
 #[test]
 fn the_queues_of_a_policy_depend_on_the_kernel_where_it_leaves_them_open() {
     let base = "device = \"eth0\"\nup = \"1mbit\"\ndown = \"16mbit\"\n";

@@ -48,7 +48,7 @@ impl Drop for RawTerminal {
 /// Gives the terminal that a [`RawTerminal`] changed its settings back. For a panic hook: where a panic does
 /// not unwind, no value goes.
 pub fn restore() {
-    // A hook may run while this thread holds the lock; then nothing is changed yet, or it is restored already.
+    // A hook may run while this thread holds the lock; then nothing is changed yet, or it is restored.
     let Ok(mut changed) = CHANGED.try_lock() else { return };
     if let Some((terminal, before)) = changed.take() {
         // A terminal that is gone needs nothing.

@@ -1,5 +1,5 @@
-//! A short policy as commands: one cake; or one `fq_codel` in a class of HTB; or HTB with a class for each kind
-//! of traffic, fair queues in the classes, and nft rules that classify.
+//! A short policy as commands: one cake; or one `fq_codel` in a class of HTB; or HTB with a class for each
+//! kind of traffic, fair queues in the classes, and nft rules that classify.
 //!
 //! The commands may be carried out again over what they made, and nothing is unshaped meanwhile: the root and
 //! the classes stay, a table of rules is replaced whole. A packet finds its class by its priority (`meta
