@@ -24,7 +24,8 @@ use tidegate_sys::service::Alone;
 /// How long a policy waits to be confirmed over SSH, seconds.
 const OVER_SSH: u64 = 60;
 
-/// Applies a policy that was read by [`Wanted::read`]: the result, as `tidegate apply --json` prints it.
+/// Applies a policy that was read by [`read()`](crate::read()): the result, as `tidegate apply --json` prints
+/// it.
 /// `report` gets progress messages and warnings. Before the first change a guardian process is started, which
 /// reverts if this process dies, or if the policy is not confirmed in time.
 ///

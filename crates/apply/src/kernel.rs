@@ -612,6 +612,11 @@ impl Tried {
     }
 }
 
+/// That a kernel has no such kind.
+pub(crate) fn has_no(kind: &str) -> String {
+    format!("has no {kind}")
+}
+
 /// What a kernel lacks that refuses a step.
 fn lacking(step: &plan::PlanStep, trouble: &KernelError) -> String {
     let kind = match &step.item {
@@ -621,7 +626,7 @@ fn lacking(step: &plan::PlanStep, trouble: &KernelError) -> String {
     };
     match trouble {
         // The kernel knows no such kind.
-        KernelError::Refused(refused) if refused.errno == ENOENT => format!("has no {kind}"),
+        KernelError::Refused(refused) if refused.errno == ENOENT => has_no(&kind),
         trouble => format!("does not do `{}` ({trouble})", tidegate_plan::text::line(step)),
     }
 }

@@ -7,7 +7,7 @@
 //!                                                                                  └─▶ undoes what did not end, reverts what is not confirmed
 //! ```
 //!
-//! [`Wanted::read`] reads a policy, [`apply()`] applies it, [`confirm()`] keeps it, [`revert()`] and [`down`]
+//! [`read()`] reads a policy, [`apply()`] applies it, [`confirm()`] keeps it, [`revert()`] and [`down`]
 //! undo it, [`status::healths`] reports its state, [`SnapshotSource`] reads its counters. Messages for people
 //! come as [`Notice`]s; nothing is printed here.
 //!
@@ -25,6 +25,7 @@ mod kept;
 mod kernel;
 mod notice;
 mod options;
+mod queues;
 mod record;
 mod revert;
 mod source;
@@ -41,6 +42,7 @@ pub use guard::guard;
 pub use kept::all as kept;
 pub use notice::{Notice, NoticeHandler};
 pub use options::{ApplyOptions, BackendChoice};
+pub use queues::read;
 pub use record::strings;
 pub use revert::{Down, down, revert};
 pub use source::{SnapshotSource, daemons, sources};

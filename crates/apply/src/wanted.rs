@@ -41,6 +41,8 @@ pub struct Wanted {
     pub(crate) links: Vec<LinkInfo>,
     /// netfilter's tables with rules in them.
     pub(crate) tables: Vec<RuleTable>,
+    /// Its queues depend on what the kernel has.
+    pub(crate) leaves_queues_open: bool,
 }
 
 impl Wanted {
@@ -49,16 +51,25 @@ impl Wanted {
         &self.devices
     }
 
-    /// Reads a policy for this computer, with the links that it has now. Its scripts run in a sandbox;
-    /// nothing is changed.
+    /// Reads a policy for this computer, with the links that it has now, and for a kernel that has a cake or
+    /// has none. Its scripts run in a sandbox; nothing is changed.
     ///
     /// # Errors
     /// It cannot be read, or requests what is not there or not set by us.
-    pub fn read(options: &ApplyOptions, report: NoticeHandler<'_>) -> Result<Wanted> {
+    pub(crate) fn read(
+        options: &ApplyOptions,
+        without_cake: bool,
+        report: NoticeHandler<'_>,
+    ) -> Result<Wanted> {
         let links = links()?;
-        let how =
-            ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
+        let how = ReadOptions {
+            args: options.args.clone(),
+            sandbox: options.sandbox,
+            without_cake,
+            ..ReadOptions::default()
+        };
         let taken = tidegate_loader::read(&options.files, &how)?;
+        let leaves_queues_open = taken.leaves_queues_open;
         for warning in taken.warnings() {
             report(Notice::Policy(warning));
         }
@@ -74,7 +85,8 @@ impl Wanted {
             }
             None => log,
         };
-        Ok(Wanted { names, ..Wanted::of(reading, commands, log, links, report)? })
+        let wanted = Wanted::of(reading, commands, log, links, report)?;
+        Ok(Wanted { names, leaves_queues_open, ..wanted })
     }
 
     fn of(
@@ -114,6 +126,7 @@ impl Wanted {
             reading,
             commands,
             names: ClassNames::new(),
+            leaves_queues_open: false,
             settings: settings(&log, report)?,
             log,
             links,

@@ -13,17 +13,31 @@ fn main() -> ExitCode {
     if let Some(code) = tidegate_capture::dispatch() {
         return code.into();
     }
+    if cfg!(panic = "abort") {
+        exit_at_panic();
+    }
     // A bug of tidegate's must not look like a verdict on the policy: it has an exit code of its own.
     match std::panic::catch_unwind(command) {
         Ok(code) => output::finish(code),
         Err(_) => {
-            eprintln!(
-                "tidegate: internal error. This is a bug in tidegate, not a finding about your input: \
-                please report it."
-            );
+            eprintln!("{INTERNAL_ERROR}");
             CliExit::Internal.into()
         }
     }
+}
+
+const INTERNAL_ERROR: &str = "tidegate: internal error. This is a bug in tidegate, not a finding about your \
+    input: please report it.";
+
+/// Where a panic does not unwind (the router's program), it ends the program in its hook, with the same words
+/// and exit code. Hooks that are installed later and undo something run before.
+fn exit_at_panic() {
+    let message = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        message(panic);
+        eprintln!("{INTERNAL_ERROR}");
+        std::process::exit(u8::from(CliExit::Internal).into());
+    }));
 }
 
 fn command() -> ExitCode {

@@ -228,23 +228,33 @@ fn top_on_a_terminal_leaves_out_idle_classes_and_restores_the_screen() {
     let _flood = bench.flood();
     let mut command = Command::new("timeout");
     let limit = LIMIT.as_secs().to_string();
-    let words = format!("'{TIDEGATE}' top v0 --interval 100ms");
+    // A shell with job control, which goes on where Ctrl-Z stops the program.
+    let words = format!("set -m; '{TIDEGATE}' top v0 --interval 100ms; stty -a; fg; exit $?");
     command.args([&limit, "script", "-qec", &words, "/dev/null"]);
-    command.env("TIDEGATE_RUN", &bench.run.0).env("TERM", "xterm");
+    command.env("TIDEGATE_RUN", &bench.run.0).env("TERM", "xterm").env("SHELL", "/bin/sh");
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     die_with_parent(&mut command);
     let mut top = bench.spawn(command);
     let (mut stdin, mut stdout) = (top.stdin.take().expect("piped"), top.stdout.take().expect("piped"));
     let (mut seen, mut bytes) = (Vec::new(), [0; 4096]);
     let shown = |seen: &[u8]| String::from_utf8_lossy(seen).into_owned();
+    let mut until = |seen: &mut Vec<u8>, from: usize, words: &[&str]| {
+        while !words.iter().all(|words| words_of(&shown(&seen[from..])).contains(words)) {
+            let count = stdout.read(&mut bytes).expect("it is read");
+            assert!(count > 0, "it ended: {}", shown(seen));
+            seen.extend_from_slice(&bytes[..count]);
+        }
+    };
     // 1:10 carries nothing.
-    while !words_of(&shown(&seen)).contains("1:20 pfifo 20:")
-        || !words_of(&shown(&seen)).contains("1 idle row")
-    {
-        let count = stdout.read(&mut bytes).expect("it is read");
-        assert!(count > 0, "it ended: {}", shown(&seen));
-        seen.extend_from_slice(&bytes[..count]);
-    }
+    until(&mut seen, 0, &["1:20 pfifo 20:", "1 idle row"]);
+    let from = seen.len();
+    stdin.write_all(b"\x1a").expect("it listens");
+    // Stopped, it has given back the screen and the keys; continued, it draws all again.
+    until(&mut seen, from, &["icanon", "1:20 pfifo 20:", "1 idle row"]);
+    let stopped = shown(&seen[from..]);
+    let place = |what: &str| stopped.find(what).unwrap_or_else(|| panic!("{what}: {stopped:?}"));
+    assert!(place("\x1b[?1049l") < place("icanon") && place("icanon") < place("\x1b[?1049h"), "{stopped:?}");
+    assert!(stopped.contains(" icanon") && stopped.contains(" echo "), "{stopped:?}");
     stdin.write_all(b"q").expect("it listens");
     stdout.read_to_end(&mut seen).expect("it is read");
     let (seen, ended) = (shown(&seen), top.wait().expect("it is ours"));

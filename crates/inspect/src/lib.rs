@@ -33,7 +33,7 @@ pub use probe::{Loss, PacketEntry, ProbeResult, Prober, Stop};
 pub use reach::{Arrival, Candidate, Reached};
 pub use reading::{
     CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, ClassNames, Frame, PolicyInput, PolicyModel, Source,
-    SourceLocation, Step, Word,
+    SourceLocation, Step, Word, shown_class_name,
 };
 pub use rules::{assumed_speeds, check};
 pub use uses::{MarkingRule, Uses};

@@ -2,6 +2,7 @@
 
 use crate::index::Index;
 use crate::lost::Lost;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
@@ -282,7 +283,7 @@ impl PolicyModel {
             let alone = apart(rest[..from].chars().next_back()) && apart(rest[end..].chars().next());
             let reported = rest[end..].starts_with(" (");
             if let Some(name) = self.only_name(word).filter(|_| alone && !reported) {
-                out.push_str(&format!(" ({name})"));
+                out.push_str(&format!(" ({})", shown_class_name(name)));
             }
             rest = &rest[end..];
         }
@@ -300,7 +301,7 @@ impl PolicyModel {
     /// A class by its number, with what the policy calls it: `1:20 (calls)`.
     pub fn class_name(&self, dev: &str, class: Handle) -> String {
         match self.names.get(&(dev.to_owned(), class)) {
-            Some(name) => format!("{class} ({name})"),
+            Some(name) => format!("{class} ({})", shown_class_name(name)),
             None => class.to_string(),
         }
     }
@@ -461,4 +462,25 @@ fn machine(devices: &[(String, DeviceSpec)], dissector: Dissector, ops: &[Op]) -
             gateway.apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut *draws }, op);
     }
     gateway
+}
+/// The most characters of a class's name that are printed beside its number. No name of a short policy's own
+/// is longer.
+const LONGEST_NAME: usize = 48;
+
+/// What a policy calls a class, as it is printed beside the number: the beginning of a long name, with an
+/// ellipsis. Documents have it whole.
+///
+/// ```
+/// use tidegate_inspect::shown_class_name;
+///
+/// assert_eq!(shown_class_name("calls"), "calls");
+/// let long = "calls, games, and all the others that must not wait for anybody";
+/// assert_eq!(shown_class_name(long), "calls, games, and all the others that must not…");
+/// ```
+pub fn shown_class_name(name: &str) -> Cow<'_, str> {
+    if name.chars().count() <= LONGEST_NAME {
+        return Cow::Borrowed(name);
+    }
+    let kept: String = name.chars().take(LONGEST_NAME - 1).collect();
+    Cow::Owned(format!("{}…", kept.trim_end()))
 }

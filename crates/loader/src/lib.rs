@@ -93,6 +93,9 @@ pub struct ReadOptions {
     pub dissector: Dissector,
     /// The seed of what is drawn meanwhile.
     pub seed: u64,
+    /// The kernel that the policy is for has no cake: a short policy that leaves its queues open comes to an
+    /// `fq_codel` instead.
+    pub without_cake: bool,
 }
 
 impl Default for ReadOptions {
@@ -104,6 +107,7 @@ impl Default for ReadOptions {
             output: Output::Collect,
             dissector: Dissector::Modern,
             seed: 1,
+            without_cake: false,
         }
     }
 }
@@ -122,6 +126,8 @@ pub struct LoadedPolicy {
     pub lan: Option<String>,
     /// What the policy calls its classes: in a short policy, or in comments of a script or a batch.
     pub names: ClassNames,
+    /// A short policy leaves its queues open: what they are depends on [`ReadOptions::without_cake`].
+    pub leaves_queues_open: bool,
     sources: Vec<Source>,
     steps: Vec<Step>,
     /// The devices that were there before.
@@ -443,7 +449,8 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
         let calls = match format {
             InputFormat::Script => FileCalls::Script,
             _ => FileCalls::List(
-                lists::calls(*format, path, text).map_err(|why| LoadError::File(path.clone(), why))?,
+                lists::calls(*format, path, text, options.without_cake)
+                    .map_err(|why| LoadError::File(path.clone(), why))?,
             ),
         };
         policy.carry_out(path, *format, text, calls, options)?;
@@ -475,6 +482,7 @@ impl LoadedPolicy {
             wan: None,
             lan: None,
             names: ClassNames::new(),
+            leaves_queues_open: false,
             sources: Vec::new(),
             steps: Vec::new(),
             devices,
@@ -508,7 +516,10 @@ impl LoadedPolicy {
         if let Some((wan, lan)) = lists::ends(format, &path.to_string_lossy(), text) {
             (self.wan, self.lan) = (Some(wan), lan);
         }
-        self.names.extend(lists::class_names(format, &path.to_string_lossy(), text));
+        let (names, is_open) =
+            lists::class_names(format, &path.to_string_lossy(), text, options.without_cake);
+        self.names.extend(names);
+        self.leaves_queues_open |= is_open;
         if matches!(format, InputFormat::Script | InputFormat::Batch) {
             let named = comments::class_names(&self.sources, &self.steps[begun..], &self.machine.log);
             self.names.extend(named);

@@ -10,7 +10,7 @@ use tidegate_inspect::ClassNames;
 use tidegate_policy::LinkDriver;
 use tidegate_shims::{Answer, Call};
 use tidegate_syntax::batch;
-use tidegate_syntax::short::{CompiledCommand, Short};
+use tidegate_syntax::short::{Compiled, CompiledCommand, Problem, Short, TreeReason};
 use tidegate_syntax::tc::{self, NotListed};
 use tidegate_text::shell_word;
 
@@ -71,20 +71,46 @@ pub(super) fn ends(format: InputFormat, name: &str, text: &str) -> Option<(Strin
     Some((short.device.value, short.lan.map(|lan| lan.value)))
 }
 
-/// What the classes of a short policy are called.
-pub(super) fn class_names(format: InputFormat, name: &str, text: &str) -> ClassNames {
-    let policies = short::policies(format, name, text).ok().filter(|_| short::is_short(format));
-    let names = policies.into_iter().flatten().flat_map(|(short, _)| short.class_names());
-    names.map(|(dev, class, name)| ((dev, class), name)).collect()
+/// What the classes of a short policy are called, and whether it leaves its queues open.
+pub(super) fn class_names(
+    format: InputFormat,
+    name: &str,
+    text: &str,
+    without_cake: bool,
+) -> (ClassNames, bool) {
+    if !short::is_short(format) {
+        return (ClassNames::new(), false);
+    }
+    let policies = policies(format, name, text, without_cake).unwrap_or_default();
+    let is_open = |short: &Short| matches!(short.reason, TreeReason::NothingAsked | TreeReason::NoCake);
+    let leaves_open = policies.iter().any(|(short, _)| is_open(short));
+    let names = policies.into_iter().flat_map(|(short, _)| short.class_names());
+    (names.map(|(dev, class, name)| ((dev, class), name)).collect(), leaves_open)
+}
+
+/// The short policies of a file, for the kernel that is meant.
+fn policies(
+    format: InputFormat,
+    name: &str,
+    text: &str,
+    without_cake: bool,
+) -> Result<Vec<(Short, Compiled)>, Vec<Problem>> {
+    let policies = short::policies(format, name, text)?;
+    Ok(if without_cake { short::without_cake(policies) } else { policies })
 }
 
 /// The calls in a file.
 ///
 /// # Errors
 /// What is wrong with the file.
-pub(super) fn calls(format: InputFormat, path: &Path, text: &str) -> Result<Vec<ListedCall>, String> {
+pub(super) fn calls(
+    format: InputFormat,
+    path: &Path,
+    text: &str,
+    without_cake: bool,
+) -> Result<Vec<ListedCall>, String> {
     if short::is_short(format) {
-        return short_lines(format, path, text);
+        return short_lines(format, path, text, without_cake);
     }
     let whole = |tool: &str, args: &[&str]| {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
@@ -130,8 +156,13 @@ fn what_is_wrong(format: InputFormat) -> String {
 }
 
 /// What a short policy comes to.
-fn short_lines(format: InputFormat, path: &Path, text: &str) -> Result<Vec<ListedCall>, String> {
-    let policies = short::policies(format, &path.to_string_lossy(), text)
+fn short_lines(
+    format: InputFormat,
+    path: &Path,
+    text: &str,
+    without_cake: bool,
+) -> Result<Vec<ListedCall>, String> {
+    let policies = policies(format, &path.to_string_lossy(), text, without_cake)
         .map_err(|problems| format!("{}\n{}", what_is_wrong(format), tell(path, text, &problems)))?;
     let call_of = |line: CompiledCommand| ListedCall {
         call: Call {

@@ -58,6 +58,17 @@ pub fn policies(format: InputFormat, name: &str, text: &str) -> Result<Vec<(Shor
     imported.into_iter().map(policy).collect()
 }
 
+/// The policies for a kernel that has no cake, where it is not the file that asks for one.
+pub fn without_cake(policies: Vec<(Short, Compiled)>) -> Vec<(Short, Compiled)> {
+    let again = |(short, compiled): (Short, Compiled)| {
+        let kind = short.kind;
+        let short = short.without_cake();
+        let compiled = if short.kind == kind { compiled } else { compile(&short) };
+        (short, compiled)
+    };
+    policies.into_iter().map(again).collect()
+}
+
 /// The values of a file of TOML, each with its place.
 ///
 /// # Errors

@@ -58,3 +58,34 @@ fn forty_thousand_refusals_are_read() {
     let refused = check(&mut reading).iter().filter(|finding| finding.rule == Rule::Refused).count();
     assert_eq!(refused, 200, "as many as are told");
 }
+
+/// A policy that asks for no classes is a cake, or, for a kernel without one, an `fq_codel`; one that says
+/// what it wants stays that.
+#[test]
+fn the_queues_of_a_policy_depend_on_the_kernel_where_it_leaves_them_open() {
+    let base = "device = \"eth0\"\nup = \"1mbit\"\ndown = \"16mbit\"\n";
+    let roots = |more: &str, without_cake: bool| {
+        let options = ReadOptions { without_cake, ..ReadOptions::default() };
+        let policy = read_text("home.toml", &format!("{base}{more}"), &options).expect("a policy");
+        let words = policy.machine.carried.iter().map(|carried| carried.words.join(" "));
+        let root = words.filter(|words| words.contains(" root ")).map(|words| {
+            words.split_whitespace().skip_while(|word| *word != "root").nth(3).unwrap_or_default().to_owned()
+        });
+        let queues = policy.machine.carried.iter().flat_map(|carried| &carried.words);
+        let count = queues.filter(|word| *word == "fq_codel").count();
+        (root.collect::<Vec<_>>().join(" "), count, policy.leaves_queues_open, policy.names.len())
+    };
+    let found = [
+        roots("preset = \"home\"\n", false),
+        roots("preset = \"home\"\n", true),
+        roots("preset = \"home\"\nkind = \"cake\"\n", true),
+        roots("preset = \"voip\"\nkind = \"classes\"\n", true),
+    ];
+    let expected = [
+        ("cake cake", 0, true, 0),
+        ("htb htb", 2, true, 2),
+        ("cake cake", 0, false, 0),
+        ("htb htb", 8, false, 10),
+    ];
+    assert_eq!(found, expected.map(|(root, count, open, names)| (root.to_owned(), count, open, names)));
+}

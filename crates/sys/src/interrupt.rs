@@ -1,5 +1,5 @@
 //! Ctrl-C, noticed instead of obeyed: a long run may write down what is done, and a background program may
-//! clean up.
+//! clean up. And Ctrl-Z: a program that draws on the whole terminal gives it back before it stops.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -7,9 +7,10 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use libc::{SIGINT, SIGTERM, c_int, sigaction};
+use libc::{SIGINT, SIGTERM, SIGTSTP, c_int, sigaction};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
 /// Where the handler writes, once a descriptor is taken.
 static BELL: OnceLock<OwnedFd> = OnceLock::new();
 /// What is written when it rings.
@@ -20,6 +21,10 @@ type Handler = extern "C" fn(c_int);
 
 extern "C" fn note(_: c_int) {
     INTERRUPTED.store(true, Ordering::Relaxed);
+}
+
+extern "C" fn note_stop(_: c_int) {
+    STOP_REQUESTED.store(true, Ordering::Relaxed);
 }
 
 extern "C" fn pass(_: c_int) {}
@@ -96,6 +101,54 @@ impl Drop for Ignored {
         if let Some(before) = &self.before {
             let _ = exchange(SIGINT, before);
         }
+    }
+}
+
+/// While this lives, Ctrl-Z (SIGTSTP) does not stop this process, but is noticed. A wait for descriptors
+/// ([`crate::poll::readable`]) ends by it.
+pub struct StopRequests {
+    before: sigaction,
+}
+
+impl std::fmt::Debug for StopRequests {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StopRequests").finish_non_exhaustive()
+    }
+}
+
+impl StopRequests {
+    /// Begins.
+    ///
+    /// # Errors
+    /// Whatever sigaction(2) reports.
+    pub fn begin() -> io::Result<StopRequests> {
+        STOP_REQUESTED.store(false, Ordering::Relaxed);
+        Ok(StopRequests { before: install(SIGTSTP, note_stop, false)? })
+    }
+
+    /// Whether there was one since the last call.
+    pub fn take(&self) -> bool {
+        STOP_REQUESTED.swap(false, Ordering::Relaxed)
+    }
+
+    /// Stops this process as the signal would have, and returns once it is continued (`fg`). Without a shell
+    /// that could continue it (an orphaned process group) the kernel does not stop it.
+    ///
+    /// # Errors
+    /// Whatever sigaction(2) reports.
+    pub fn stop(&self) -> io::Result<()> {
+        exchange(SIGTSTP, &self.before)?;
+        // SAFETY: raise() sends this process a signal whose action was installed before.
+        let sent = unsafe { libc::raise(SIGTSTP) };
+        let failed = if sent == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
+        install(SIGTSTP, note_stop, false)?;
+        failed
+    }
+}
+
+impl Drop for StopRequests {
+    fn drop(&mut self) {
+        let _ = exchange(SIGTSTP, &self.before);
     }
 }
 

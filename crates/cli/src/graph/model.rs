@@ -3,7 +3,7 @@
 use super::lead::Lead;
 use super::tree::{self, Tree};
 use tidegate_gateway::Gateway;
-use tidegate_inspect::{ClassNames, Uses};
+use tidegate_inspect::{ClassNames, Uses, shown_class_name};
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::ClassParams;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
@@ -158,7 +158,7 @@ impl Box {
     /// `1:10`, or the qdisc's words.
     pub(crate) fn name(&self) -> String {
         match (self.is_class, &self.title) {
-            (true, Some(title)) => format!("{} ({title})", self.id),
+            (true, Some(title)) => format!("{} ({})", self.id, shown_class_name(title)),
             (true, None) => self.id.to_string(),
             (false, _) => self.words.clone(),
         }

@@ -5,7 +5,7 @@ use super::options::Apply;
 use crate::exit::CliExit;
 use serde_json::json;
 use std::process::ExitCode;
-use tidegate_apply::{ApplyOptions, Notice, Wanted};
+use tidegate_apply::{ApplyOptions, Notice};
 
 /// The form of the document: it changes when a member changes its meaning or goes away.
 const FORM: u32 = 1;
@@ -22,7 +22,7 @@ fn one(options: &ApplyOptions, as_json: bool) -> ExitCode {
         eprintln!("tidegate apply: {error:#}");
         return CliExit::of_change(&error).into();
     }
-    let wanted = match Wanted::read(options, &report) {
+    let wanted = match tidegate_apply::read(options, &report) {
         Ok(wanted) => wanted,
         Err(error) => {
             let error = anyhow::Error::from(error);

@@ -9,6 +9,7 @@ use tidegate_apply::status::{Health, LATE_NS, NOTHING, PolicyHealth, healths, wh
 use tidegate_apply::time::{long, since_1970, utc};
 use tidegate_apply::{strings, undone};
 use tidegate_daemon::names_from_json;
+use tidegate_inspect::shown_class_name;
 
 /// The form of the document: it changes when a member changes its meaning or goes away.
 const FORM: u32 = 1;
@@ -107,7 +108,7 @@ fn about_classes(names: &Value) -> String {
         // One stands for all where they agree.
         for (dev, name) in of.into_iter().take(if differ { usize::MAX } else { 1 }) {
             let dev = if differ { format!("{dev} ") } else { String::new() };
-            shown.push(format!("{dev}{class} ({})", tidegate_text::line(name)));
+            shown.push(format!("{dev}{class} ({})", tidegate_text::line(&shown_class_name(name))));
         }
     }
     if shown.is_empty() { String::new() } else { format!("  classes: {}\n", shown.join(", ")) }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_loader::short as short_file;
 use tidegate_loader::{ReadOptions, ShortPolicy};
-use tidegate_syntax::short::{self, Compiled, Short, TreeKind};
+use tidegate_syntax::short::{self, Compiled, Short, TreeKind, TreeReason};
 
 /// Plays `tidegate policy`.
 pub fn command(options: &Options) -> ExitCode {
@@ -86,11 +86,8 @@ fn new(preset: &str, dev: &str, [lan, up, down, link, kind]: [Option<&str>; 5]) 
             &format!("there is no preset \"{preset}\"; known are {}", known.join(", ")),
         );
     };
-    let about = match kind {
-        Some("cake") => "one cake in each direction, whose tins DSCPs choose; fair sharing between hosts",
-        _ => found.about,
-    };
-    let mut text = format!("# {}: {about}.\n# tidegate policy help explains the words.\n", found.name);
+    let mut text =
+        format!("# {}: {}.\n# tidegate policy help explains the words.\n", found.name, found.about);
     let pairs = [
         ("device", Some(dev)),
         ("lan", lan),
@@ -161,17 +158,23 @@ fn tree(short: &Short) -> String {
         (Some(_), None) => "for uploads",
         _ => "for downloads",
     };
-    match short.kind {
-        TreeKind::Cake => format!(
-            "one cake {directions}, because the policy says kind = \"cake\"; DSCPs choose its tins, \
-            and no class is made"
-        ),
-        TreeKind::Classes => format!(
-            "{} classes of HTB, because kind is \"classes\" unless the policy says otherwise; \
-            kind = \"cake\" makes one cake in each direction (tidegate policy help kind)",
-            short.classes.len() + 2
-        ),
-    }
+    let queues = match short.kind {
+        TreeKind::Cake => format!("one cake {directions}"),
+        TreeKind::FqCodel => format!("one fq_codel {directions}, in a class of HTB"),
+        TreeKind::Classes => format!("{} classes of HTB {directions}", short.classes.len() + 2),
+    };
+    let why = match short.reason {
+        TreeReason::Written => "because the policy says kind",
+        TreeReason::HasClasses => {
+            "because the policy has classes; without them it is one cake in each direction"
+        }
+        TreeReason::NothingAsked => {
+            "because nothing asks for classes (kind = \"classes\" does); where the kernel has no cake, apply \
+            makes one fq_codel instead"
+        }
+        TreeReason::NoCake => "because nothing asks for classes, and the kernel has no cake",
+    };
+    format!("{queues}, {why} (tidegate policy help kind)")
 }
 
 /// The commands as a script, with comments that give its classes their names.

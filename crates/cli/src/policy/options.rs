@@ -56,7 +56,7 @@ pub(super) enum What {
         /// The kind of link: "vdsl2 pppoe"
         #[arg(long, value_name = "KIND")]
         link: Option<String>,
-        /// The queues: classes, or cake
+        /// The queues: classes, cake or fq_codel; default: cake, or fq_codel where the kernel has no cake
         #[arg(long, value_name = "KIND")]
         kind: Option<String>,
     },

@@ -14,13 +14,15 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 use tidegate_loader::short as short_file;
 use tidegate_sessions::routes;
-use tidegate_syntax::short::{Rank, links::LINKS, presets::PRESETS, presets::preset_named};
+use tidegate_syntax::short::{Rank, links::LINKS, presets::PRESETS, presets::Preset, presets::preset_named};
 use tidegate_sys::{interrupt, link_monitor, poll};
 
 /// How long a policy waits for its confirmation.
 const CONFIRM: &str = "120s";
 /// The longest line of an answer.
 const LONGEST: usize = 4096;
+/// The loopback device.
+const LOOPBACK: &str = "lo";
 /// How often the terminal is looked at.
 const LOOK: Duration = Duration::from_secs(3600);
 
@@ -33,8 +35,14 @@ the wizard asks questions, and needs a terminal. Without one:
   tidegate confirm
 tidegate policy list has the presets and kinds of links";
 
-/// The class of a preset that waits for the others.
+/// The answer for no preset.
+const NEITHER: &str = "neither";
+
+/// The class of a preset that waits for the others; without a preset, the one that the wizard makes.
 fn last_class(preset: &str) -> Option<&'static str> {
+    if preset == NEITHER {
+        return Some("waiting");
+    }
     let classes = preset_named(preset)?.classes;
     classes.iter().find(|class| class.rank == Rank::Last).map(|class| class.name)
 }
@@ -125,7 +133,7 @@ impl Person {
         }
     }
 
-    /// Yes or no; neither by default.
+    /// Yes or no; none is the default.
     fn agrees(&mut self, about: &str) -> anyhow::Result<bool> {
         self.ask(about, "yes or no", "", |answer| match answer {
             "yes" | "y" => Ok(true),
@@ -138,6 +146,17 @@ impl Person {
     fn has_stopped(&self) -> anyhow::Result<bool> {
         Ok(poll::readable(&[self.stop.as_fd()], Duration::ZERO)?[0])
     }
+}
+
+/// What is to become of the policy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// It is written and applied.
+    Apply,
+    /// It is written.
+    Write,
+    /// Neither.
+    Nothing,
 }
 
 /// What was answered: lines of a short policy.
@@ -164,9 +183,18 @@ impl Answers {
         line("link", &self.link);
         line("up", &self.rates[0]);
         line("down", &self.rates[1]);
-        line("preset", &self.preset);
+        if self.preset == NEITHER {
+            line("fair", "host");
+        } else {
+            line("preset", &self.preset);
+            // What was chosen is its classes.
+            line("kind", "classes");
+        }
         if let Some(class) = last_class(&self.preset).filter(|_| !self.hosts.is_empty()) {
             let _ = writeln!(text, "\n[classes.{class}]\nhosts = {}", Value::from(self.hosts.clone()));
+            if self.preset == NEITHER {
+                text.push_str("last = true\n");
+            }
         }
         text
     }
@@ -179,7 +207,7 @@ impl Answers {
             lan: self.lan.clone(),
             rates: [or(&self.rates[0], "1mbit"), or(&self.rates[1], "1mbit")],
             link: or(&self.link, "none"),
-            preset: or(&self.preset, "home"),
+            preset: or(&self.preset, NEITHER),
             hosts: self.hosts.clone(),
         };
         short_file::understand(&whole.text()).map(drop).map_err(|problems| {
@@ -212,13 +240,24 @@ fn run(file: &Path) -> anyhow::Result<ExitCode> {
     if code != Some(0) {
         bail!("the policy cannot be tried; nothing was written or changed");
     }
-    let applies = person.agrees(&format!(
-        "Write it to {} and apply it to {} now, undone after {CONFIRM} unless confirmed? No only writes it",
+    let about = format!(
+        "Write it to {} and apply it to {} now, undone after {CONFIRM} unless confirmed? No only writes it, \
+        neither leaves everything as it is",
         file.display(),
         answers.device
-    ))?;
+    );
+    let wanted = person.ask(&about, "yes, no or neither", "", |answer| match answer {
+        "yes" | "y" => Ok(Wanted::Apply),
+        "no" | "n" => Ok(Wanted::Write),
+        "neither" => Ok(Wanted::Nothing),
+        _ => Err("Write yes, no or neither.".to_owned()),
+    })?;
+    if wanted == Wanted::Nothing {
+        crate::output::report("Nothing was written or changed.\n");
+        return Ok(CliExit::Yes.into());
+    }
     write(file, &text)?;
-    if !applies {
+    if wanted == Wanted::Write {
         crate::output::report(&format!(
             "{0} is written. tidegate apply {0} --confirm 60s applies it.\n",
             file.display()
@@ -228,16 +267,29 @@ fn run(file: &Path) -> anyhow::Result<ExitCode> {
     apply(&mut person, file, &answers.device)
 }
 
+/// The classes of a preset, first ones first.
+fn classes_of(preset: &Preset) -> String {
+    let names: Vec<&str> = preset.classes.iter().map(|class| class.name).collect();
+    format!("{}; the rest before the last of these", names.join(", then "))
+}
+
 /// The five questions.
 fn questions(person: &mut Person) -> anyhow::Result<Answers> {
     let mut answers = Answers::default();
-    let known: Vec<String> = link_monitor::links()?.into_iter().map(|link| link.name).collect();
+    // Nothing leads to a provider by the loopback device.
+    let names = link_monitor::links()?.into_iter().map(|link| link.name);
+    let known: Vec<String> = names.filter(|name| name != LOOPBACK).collect();
+    anyhow::ensure!(!known.is_empty(), "this computer has no device but the loopback device, {LOOPBACK}");
     let usual = routes::defaults(&routes::all()).into_iter().next().unwrap_or_default();
     let right = |answer: &str| {
         let mut words = answer.split_whitespace().map(str::to_owned);
         let (device, lan) = (words.next().unwrap_or_default(), words.next());
         if let Some(missing) = std::iter::once(&device).chain(&lan).find(|name| !known.contains(name)) {
-            return Err(format!("There is no device \"{missing}\"; there are {}.", known.join(", ")));
+            let what = match missing.as_str() {
+                LOOPBACK => format!("{LOOPBACK} leads to no other computer"),
+                _ => format!("There is no device \"{missing}\""),
+            };
+            return Err(format!("{what}; there are {}.", known.join(", ")));
         }
         if words.next().is_some() {
             return Err("Name one device, or two: towards the provider, and towards the LAN.".to_owned());
@@ -282,18 +334,21 @@ fn questions(person: &mut Person) -> anyhow::Result<Answers> {
     }
     let checked =
         |of: fn(&str) -> Answers| move |answer: &str| of(answer).check().map(|()| answer.to_owned());
-    let links = LINKS.map(|link| link.name).join(", ");
+    let links = LINKS.map(|link| if link.name == "docsis" { "docsis (cable)" } else { link.name }).join(", ");
     answers.link = person.ask(
         &format!("3. The kind of link: {links}."),
         "link",
         "ethernet",
         checked(|link| Answers { link: link.to_owned(), ..Answers::default() }),
     )?;
-    let presets = PRESETS.map(|one| format!("\n  {}: {}", one.name, one.about)).concat();
+    let presets = PRESETS.map(|one| format!("\n  {}: {}", one.name, classes_of(&one))).concat();
     answers.preset = person.ask(
-        &format!("4. What is important:{presets}"),
+        &format!(
+            "4. What is to be served before the rest:{presets}\n  {NEITHER}: nothing; one queue in each direction \
+            shares between hosts and their connections, and keeps itself short"
+        ),
         "preset",
-        "home",
+        NEITHER,
         checked(|preset| Answers { preset: preset.to_owned(), ..Answers::default() }),
     )?;
     let preset = answers.preset.clone();
@@ -388,6 +443,7 @@ fn apply(person: &mut Person, file: &Path, device: &str) -> anyhow::Result<ExitC
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_syntax::short::Fair;
 
     #[test]
     fn answers_are_a_policy() {
@@ -403,6 +459,19 @@ mod tests {
         let (short, _) = short_file::understand(&answers.text()).expect("it is right");
         let bulk = short.classes.iter().find(|class| class.name.value == "bulk").expect("of the preset");
         assert_eq!((bulk.hosts.len(), bulk.apps.is_empty()), (1, false), "the preset's words stay");
+        // Without a preset there are classes only where hosts are to wait.
+        for (hosts, classes) in [(Vec::new(), 0), (vec!["192.168.1.9".to_owned()], 1)] {
+            let neither = Answers { preset: NEITHER.into(), hosts, ..Answers::default() };
+            neither.check().expect("it is right");
+            let whole = Answers { device: "eth0".into(), rates: ["1mbit".into(), "1mbit".into()], ..neither };
+            let text = Answers { link: "cable".into(), ..whole }.text();
+            let (short, _) = short_file::understand(&text).expect("it is right");
+            assert_eq!(
+                (short.classes.len(), short.fair, short.link.overhead),
+                (classes, Fair::Host, 18),
+                "{text}"
+            );
+        }
     }
 
     #[test]

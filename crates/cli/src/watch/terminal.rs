@@ -22,7 +22,7 @@ static SHOWN: AtomicBool = AtomicBool::new(false);
 pub(super) struct OtherScreen {
     terminal: Terminal<AnsiBackend>,
     // Keys come back after the screen.
-    _keys: Option<RawTerminal<io::Stdin>>,
+    keys: Option<RawTerminal>,
 }
 
 impl OtherScreen {
@@ -37,22 +37,40 @@ impl OtherScreen {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
                 leave();
+                tidegate_sys::terminal::restore();
                 before(panic);
             }));
         });
         // A pipe has no keys.
-        let keys = RawTerminal::begin(io::stdin()).ok();
+        let keys = RawTerminal::begin(&io::stdin()).ok();
         SHOWN.store(true, Ordering::Relaxed);
         let begun = crate::output::drawn(BEGIN).and_then(|()| {
             Terminal::new(AnsiBackend { drawing: String::new(), colors: crate::output::has_color() })
         });
         match begun {
-            Ok(terminal) => Ok(OtherScreen { terminal, _keys: keys }),
+            Ok(terminal) => Ok(OtherScreen { terminal, keys }),
             Err(error) => {
                 leave();
                 Err(error.into())
             }
         }
+    }
+
+    /// Gives the terminal back, does something meanwhile, and takes it again; the next frame is drawn whole.
+    ///
+    /// # Errors
+    /// Standard output does not take it.
+    pub(super) fn aside(&mut self, meanwhile: impl FnOnce() -> io::Result<()>) -> anyhow::Result<()> {
+        let had_keys = self.keys.take().is_some();
+        leave();
+        let done = meanwhile();
+        if had_keys {
+            self.keys = RawTerminal::begin(&io::stdin()).ok();
+        }
+        SHOWN.store(true, Ordering::Relaxed);
+        crate::output::drawn(BEGIN)?;
+        self.terminal.clear()?;
+        Ok(done?)
     }
 
     /// Columns and rows, as they are now.

@@ -30,7 +30,7 @@ On a terminal, classes that were idle for ten intervals are left out (i shows th
 the 99th percentiles of past intervals: half a decade for each step, from 1 ms or less to more than 1 s.
 
 Keys: q or Ctrl-C ends; i idle classes; s sort by throughput, queueing delay, backlog or drops, or as a tree; \
-arrows, PgUp, PgDn, Home and End scroll; space pauses.
+arrows, PgUp, PgDn, Home and End scroll; space pauses; Ctrl-Z stops, and fg continues.
 
 Exit codes: 0 done; 2 wrong usage or input: nothing is shaped, a device is missing, or a daemon died or does \
 not answer; 4 not permitted.
@@ -120,12 +120,17 @@ const RESIZED: Duration = Duration::from_millis(250);
 /// Draws intervals on the terminal, and obeys keys.
 fn on_screen(sources: &mut [SnapshotSource], interval: Duration) -> anyhow::Result<()> {
     let ended = interrupt::event_fd()?;
+    let stops = interrupt::StopRequests::begin()?;
     let mut terminal = OtherScreen::begin()?;
     let (mut screen, mut keys) = (TopScreen::new(), KeyReader::default());
     let mut before = all(sources)?;
     let mut due = Instant::now() + interval.min(FIRST);
     let stdin = io::stdin();
     loop {
+        // Ctrl-Z.
+        if stops.take() {
+            terminal.aside(|| stops.stop())?;
+        }
         let size = OtherScreen::size();
         terminal.draw(|buffer| screen.draw(buffer))?;
         let left = due.saturating_duration_since(Instant::now());

@@ -745,7 +745,7 @@ fn a_cake_takes_the_place_of_the_classes() {
     };
     assert_eq!((code, commands.len()), (Some(0), 6), "{script}");
     assert_eq!(commands[0], cake("eth0", "950kbit diffserv4 nat dual-srchost"));
-    assert_eq!(commands[3], cake("ifb4eth0", "15200kbit diffserv4 nat dual-dsthost ingress"));
+    assert_eq!(commands[3], cake("ifb4eth0", "14400kbit diffserv4 nat dual-dsthost ingress"));
     assert!(why.contains("one cake in each direction, because the policy says"), "{why}");
     assert!(why.contains("2:7: lan is not used: a cake for downloads is on an ifb"), "{why}");
     for (fair, words) in [("flow", "flows"), ("none", "flowblind"), ("host", "nat dual-srchost")] {
@@ -758,20 +758,76 @@ fn a_cake_takes_the_place_of_the_classes() {
     let file = place.file("again.toml", &text);
     let checked = Command::new(TIDEGATE).arg("check").arg(file).output().expect("runs");
     assert_eq!(checked.status.code(), Some(0), "{checked:?}");
-    // A preset has its classes where the file does not say otherwise, and says so.
-    let (_, script, why) = show("preset = \"home\"\n", &[]);
-    assert!(script.contains("root handle 1: htb") && !script.contains(" cake "), "{script}");
-    assert!(
-        why.contains("6 classes of HTB, because kind is \"classes\" unless the policy says otherwise"),
-        "{why}"
-    );
+    // A preset by itself is one, too; whatever asks for classes makes them.
+    let (_, preset, why) = show("preset = \"home\"\n", &[]);
+    assert_eq!(preset, script);
+    assert!(why.contains("one cake in each direction, because nothing asks for classes"), "{why}");
+    for (asks, reason) in [
+        ("preset = \"home\"\nkind = \"classes\"\n", "because the policy says kind"),
+        ("preset = \"home\"\nbuckets = 4\n", "because the policy has classes"),
+        ("preset = \"home\"\n[classes.bulk]\nhosts = [\"10.0.0.9\"]\n", "because the policy has classes"),
+    ] {
+        let (_, script, why) = show(asks, &[]);
+        assert!(script.contains("root handle 1: htb") && !script.contains(" cake "), "{asks}: {script}");
+        assert!(why.contains("6 classes of HTB") && why.contains(reason), "{asks}: {why}");
+    }
     let (code, _, why) = show("kind = \"cake\"\n[classes.calls]\napps = [\"voip\"]\n", &[]);
     assert!(code == Some(2) && why.contains("7:2: a cake has no classes"), "{why}");
     let (code, _, why) = show("kind = \"cake\"\nbuckets = 8\n", &[]);
     assert!(code == Some(2) && why.contains("7:1: a cake has no buckets"), "{why}");
+    for word in ["kind = \"fq_codel\"\nbuckets = 8\n", "kind = \"fq_codel\"\n[classes.a]\napps = [\"web\"]\n"]
+    {
+        let (code, _, why) = show(word, &[]);
+        assert!(code == Some(2) && why.contains("an fq_codel has no "), "{why}");
+    }
     let (code, _, why) = show("kind = \"caek\"\n", &[]);
     assert!(
         code == Some(2) && why.contains("unknown kind \"caek\"") && why.contains("Did you mean \"cake\""),
         "{why}"
     );
+}
+
+/// One `fq_codel` in a class of HTB, for kernels without cake: it may be carried out again, and takes the
+/// place of classes.
+#[test]
+fn an_fq_codel_takes_the_place_of_the_cake() {
+    let place = common::Place::new("fq_codel");
+    let base = "device = \"eth0\"\nup = \"1mbit\"\ndown = \"16mbit\"\npreset = \"home\"\n";
+    let policy = |name: &str, kind: &str| {
+        place.file(name, format!("{base}kind = \"{kind}\"\n"));
+        let (code, script, why) = tidegate(&place.0, &["policy", "show", name]);
+        assert_eq!(code, Some(0), "{why}");
+        (script, why)
+    };
+    let (one, why) = policy("one.toml", "fq_codel");
+    let expected = [
+        "tc qdisc replace dev eth0 root handle 2: htb default 1 2>/dev/null || true # done before",
+        "tc class replace dev eth0 parent 2: classid 2:1 htb rate 950kbit ceil 950kbit burst 3028 cburst 3028 \
+         quantum 1514",
+        "tc qdisc replace dev eth0 parent 2:1 fq_codel limit 1000 target 19124us interval 114124us quantum 300 \
+         ecn",
+    ];
+    let commands: Vec<&str> = one.lines().filter(|line| !line.starts_with('#')).take(3).collect();
+    assert_eq!(commands, expected);
+    assert!(one.contains("# tidegate: class ifb4eth0 2:1 the link\n"), "{one}");
+    assert!(
+        why.contains("one fq_codel in each direction, in a class of HTB, because the policy says"),
+        "{why}"
+    );
+    assert!(why.contains("fair = \"host\" does not hold: fq_codel shares between connections"), "{why}");
+    if skip() {
+        return;
+    }
+    let tree = |name: &str, script: &str| {
+        place.script(name, format!("set -e\n{script}"));
+        let (code, tree, errors) = tidegate(&place.0, &["run", "--print", "tree", "--dev", "eth0", name]);
+        assert_eq!(code, Some(0), "{errors}");
+        tree
+    };
+    let alone = tree("one.sh", &one);
+    assert!(alone.contains("2:1  rate 950Kbit  ceil 950Kbit  → fq_codel"), "{alone}");
+    assert_eq!(tree("twice.sh", &format!("{one}{one}")).matches("fq_codel").count(), 2);
+    let (classes, _) = policy("classes.toml", "classes");
+    let after = tree("after.sh", &format!("{classes}{one}"));
+    assert!(!after.contains("1:10") && after.matches("fq_codel").count() == 2, "{after}");
 }

@@ -77,18 +77,19 @@ fn the_wizard_asks_again_and_only_writes_after_a_no() {
     if terminal.computer.is_none() {
         return;
     }
-    let typed = "eth7\neth0\n38\n900kbit 2\n900kbit 2mbit\ndsl\u{7}\nfibre\neverybody\nhome\nnobody\n\
+    let typed = "eth7\nlo\neth0\n38\n900kbit 2\n900kbit 2mbit\ndsl\u{7}\nfibre\neverybody\nhome\nnobody\n\
         10.0.0.9\nperhaps\nno\n";
     let output = answered(&terminal, typed);
     let text = stderr(&output);
     for reason in [
-        "There is no device \"eth7\"; there are ",
+        "There is no device \"eth7\"; there are eth",
+        "lo leads to no other computer; there are eth",
         "Write two rates",
         "\"2\" has no unit",
         "unknown kind of link \"dsl",
         "unknown preset \"everybody\"",
         "\"nobody\"",
-        "Write yes or no.",
+        "Write yes, no or neither.",
         // What it changes.
         "cuts the ping's 95th percentile from",
         "new.toml is written",
@@ -102,6 +103,13 @@ fn the_wizard_asks_again_and_only_writes_after_a_no() {
         "{written}"
     );
     assert_eq!(says(&terminal, &["status"]).0, Some(1), "nothing is applied");
+    // Neither leaves all as it is.
+    std::fs::remove_file(terminal.place.0.join("new.toml")).expect("it was there");
+    let output = answered(&terminal, &format!("{ANSWERS}neither\n"));
+    let text = stderr(&output);
+    assert_eq!((output.status.code(), left(&terminal)), (Some(0), Vec::new()), "{text}");
+    assert!(text.trim_end().ends_with("Nothing was written or changed."), "{text}");
+    terminal.place.file("new.toml", "");
     // It writes over nothing.
     let text = stderr(&answered(&terminal, ANSWERS));
     assert!(text.contains("there is a file of that name"), "{text}");
@@ -119,9 +127,11 @@ fn the_end_of_input_and_ctrl_c_leave_nothing_behind() {
         assert_eq!((output.status.code(), left(&terminal)), (Some(3), Vec::new()), "{typed:?}: {text}");
         assert!(text.contains("ended; nothing was written or changed"), "{typed:?}: {text}");
     }
-    for (typed, prompt) in
-        [("eth0\n", "rates:"), ("eth0\n900kbit 2mbit\nfib", "link [ethernet]:"), (ANSWERS, "yes or no:")]
-    {
+    for (typed, prompt) in [
+        ("eth0\n", "rates:"),
+        ("eth0\n900kbit 2mbit\nfib", "link [ethernet]:"),
+        (ANSWERS, "yes, no or neither:"),
+    ] {
         let (code, text) = interrupted(&terminal, typed, prompt);
         assert_eq!((code, left(&terminal)), (Some(3), Vec::new()), "{typed:?}: {text}");
         assert!(text.contains("ended; nothing was written or changed"), "{typed:?}: {text}");

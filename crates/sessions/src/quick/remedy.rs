@@ -60,12 +60,18 @@ fn known(rate: Option<CapacityEstimate>) -> Option<f64> {
     rate.and_then(CapacityEstimate::full).filter(|bits| rounded(*bits) > 0)
 }
 
+/// What the policy makes of its rates, as its first lines.
+const SHAPED: &str = "\
+# One cake in each direction, at 95 % of the upload and 90 % of the download rate, so that the queue is here
+# and not at the provider; where the kernel has no cake, one fq_codel at 95 % and 85 %.
+";
+
 /// A short policy for these rates; unknown values are comments in it. `None`: neither is known.
 fn short(dev: &str, up: Option<CapacityEstimate>, down: Option<CapacityEstimate>) -> Option<String> {
     if known(up).is_none() && known(down).is_none() {
         return None;
     }
-    let mut text = format!("device = \"{dev}\"\n");
+    let mut text = format!("{SHAPED}device = \"{dev}\"\n");
     for (key, rate) in [("up", up), ("down", down)] {
         match known(rate) {
             Some(bits) => {
@@ -131,6 +137,8 @@ fn predicted(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_loader::short::understand;
+    use tidegate_syntax::short::{Short, TreeKind};
 
     #[test]
     fn what_is_not_known_is_a_comment() {
@@ -140,11 +148,17 @@ mod tests {
         let (full, least) =
             (|bits| Some(CapacityEstimate::Full(bits)), |bits| Some(CapacityEstimate::AtLeast(bits)));
         let known = lines(full(4.91e6), full(19.8e6)).expect("a policy");
-        assert_eq!(known[1..3], ["up = \"4910kbit\"", "down = \"19800kbit\""]);
+        // What the first lines say is what it comes to.
+        let text = known.join("\n");
+        let short = |text: &str| understand(text).expect("a policy").0;
+        let shares = |short: Short| (short.kind, short.shape, short.down_share());
+        assert_eq!(shares(short(&text)), (TreeKind::Cake, 95, 90));
+        assert_eq!(shares(short(&text).without_cake()), (TreeKind::FqCodel, 95, 85));
+        assert_eq!(known[3..5], ["up = \"4910kbit\"", "down = \"19800kbit\""]);
         let up_only = lines(full(4.91e6), least(4.91e6)).expect("a policy");
-        assert_eq!(up_only[1..3], ["up = \"4910kbit\"", "# down = \"…\" (at least 4910kbit): not measured"]);
+        assert_eq!(up_only[3..5], ["up = \"4910kbit\"", "# down = \"…\" (at least 4910kbit): not measured"]);
         let down_only = lines(None, full(19.8e6)).expect("a policy");
-        assert_eq!(down_only[1..3], ["# up = \"…\": not measured", "down = \"19800kbit\""]);
+        assert_eq!(down_only[3..5], ["# up = \"…\": not measured", "down = \"19800kbit\""]);
         // What the slower direction carries is neither's rate, and makes no policy.
         assert_eq!(lines(least(4.91e6), least(4.91e6)), None);
         assert_eq!((lines(full(300.0), None), lines(None, None)), (None, None));

@@ -5,6 +5,7 @@ use crate::error::{Context, Result, chain, invalid};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How long beyond a turn an applied policy stays that no command reverts; then it is reverted automatically.
@@ -36,7 +37,12 @@ impl<'s> Switch<'s> {
     pub(super) fn new(options: &VerifyOptions, turn: Duration, say: &'s dyn Fn(&str)) -> Result<Switch<'s>> {
         let program = std::env::current_exe().context("this program's own file")?;
         let how = match (&options.with, &options.without) {
-            (Some(with), Some(without)) => How::Commands { with: with.clone(), without: without.clone() },
+            (Some(with), Some(without)) => {
+                if cfg!(panic = "abort") {
+                    take_away_at_panic(without.clone());
+                }
+                How::Commands { with: with.clone(), without: without.clone() }
+            }
             _ => {
                 let words = words(options, turn);
                 let dry = [&words[..1], &["--dry-run".to_owned()], &words[1..]].concat();
@@ -64,6 +70,7 @@ impl<'s> Switch<'s> {
         }
         // Should it fail half-way, it is better taken away once too often.
         self.is_on = true;
+        COMMANDS_ON.store(matches!(self.how, How::Commands { .. }), Ordering::Relaxed);
         match (&mut self.how, on) {
             (How::Commands { with, .. }, true) => shell(with)?,
             (How::Commands { without, .. }, false) => shell(without)?,
@@ -78,8 +85,24 @@ impl<'s> Switch<'s> {
             }
         }
         self.is_on = on;
+        COMMANDS_ON.fetch_and(on, Ordering::Relaxed);
         Ok(())
     }
+}
+
+/// Whether a policy is on that only the user's own command takes away.
+static COMMANDS_ON: AtomicBool = AtomicBool::new(false);
+
+/// Where a panic does not unwind, no value is dropped. (A policy of `tidegate apply` is reverted by its
+/// guardian.)
+fn take_away_at_panic(without: String) {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if COMMANDS_ON.swap(false, Ordering::Relaxed) {
+            let _ = shell(&without);
+        }
+        before(panic);
+    }));
 }
 
 impl Drop for Switch<'_> {

@@ -1,5 +1,5 @@
-//! A short policy as commands: HTB with a class for each kind of traffic, fair queues in the classes, and nft
-//! rules that classify.
+//! A short policy as commands: one cake; or one `fq_codel` in a class of HTB; or HTB with a class for each
+//! kind of traffic, fair queues in the classes, and nft rules that classify.
 //!
 //! The commands may be carried out again over what they made, and nothing is unshaped meanwhile: the root and
 //! the classes stay, a table of rules is replaced whole. A packet finds its class by its priority (`meta
@@ -55,6 +55,8 @@ pub(super) const REST_PRIO: u32 = 6;
 pub(super) const LOCAL: u16 = 0xf1;
 /// The handle of a policy's cake.
 const CAKE: u16 = 0xca;
+/// The handle of the HTB around a policy's one `fq_codel`.
+const ONE: u16 = 2;
 /// Bytes of a frame.
 const FRAME: u64 = 1514;
 /// Ports of what must never wait: names, DHCP, clocks, DHCPv6.
@@ -99,29 +101,36 @@ pub fn compile(short: &Short) -> Compiled {
     let mut targets = Vec::new();
     // One byte of 65 is the line's own on PTM.
     let whole = |rate: u64| if short.link.ptm { rate * 64 / 65 } else { rate };
-    let used = |rate: u64| whole(rate) * u64::from(short.shape) / 100;
+    let used = |rate: u64, share: u32| whole(rate) * u64::from(share) / 100;
     if let Some(up) = &short.up {
         let dev = short.device.value.clone();
-        targets.push(Target { short, way: Way::Up, dev, rate: used(up.value), span: up.span });
+        targets.push(Target { short, way: Way::Up, dev, rate: used(up.value, short.shape), span: up.span });
     }
     if let Some(down) = &short.down {
         let (way, dev) = match &short.lan {
-            Some(lan) if short.kind != TreeKind::Cake => (Way::Lan, lan.value.clone()),
-            // What the gateway itself sends to the LAN must not be shaped, and cake cannot except it.
+            Some(lan) if short.kind == TreeKind::Classes => (Way::Lan, lan.value.clone()),
+            // What the gateway itself sends to the LAN must not be shaped, and one queue cannot except it.
             Some(lan) => {
                 compiled.note(
                     lan.span,
-                    "lan is not used: a cake for downloads is on an ifb",
+                    format!("lan is not used: {} for downloads is on an ifb", short.kind.one()),
                     "On the device towards the LAN it would shape what the gateway itself sends, too.",
                 );
                 (Way::Ifb, ifb(&short.device.value))
             }
             _ => (Way::Ifb, ifb(&short.device.value)),
         };
-        targets.push(Target { short, way, dev, rate: used(down.value), span: down.span });
+        targets.push(Target { short, way, dev, rate: used(down.value, short.down_share()), span: down.span });
     }
     for target in &targets {
         target.write(&mut compiled);
+    }
+    if short.kind == TreeKind::FqCodel && short.fair == Fair::Host {
+        compiled.note(
+            short.device.span,
+            "fair = \"host\" does not hold: fq_codel shares between connections, whichever host they are of",
+            "kind = \"cake\" and kind = \"classes\" share between hosts.",
+        );
     }
     if short.kind == TreeKind::Classes {
         rules(short, &targets, &mut compiled);
@@ -145,6 +154,12 @@ impl Short {
     pub fn class_names(&self) -> Vec<(String, Handle, String)> {
         if self.kind == TreeKind::Cake {
             return Vec::new();
+        }
+        if self.kind == TreeKind::FqCodel {
+            let device = &self.device.value;
+            let devices = [self.up.as_ref().map(|_| device.clone()), self.down.as_ref().map(|_| ifb(device))];
+            let link = |dev| (dev, Handle::new(ONE, 1), "the link".to_owned());
+            return devices.into_iter().flatten().map(link).collect();
         }
         let up = self.up.iter().map(|_| (self.device.value.clone(), false));
         let down = self.down.iter().map(|_| match &self.lan {
@@ -210,20 +225,14 @@ impl<'s> Target<'s> {
             out.push(span, false, &format!("ip link set dev {dev} up"));
         }
         let default = if self.way == Way::Lan { LOCAL } else { REST };
-        if self.short.kind == TreeKind::Cake {
-            return self.cake(out);
+        match self.short.kind {
+            TreeKind::Cake => return self.cake(out),
+            TreeKind::FqCodel => return self.one_fq_codel(out),
+            TreeKind::Classes => {}
         }
         out.push(span, true, &format!("tc qdisc replace dev {dev} root handle 1: htb default {default:x}"));
         let size = self.size();
-        let (rate, burst) = (kbit(self.rate), burst(self.rate));
-        out.push(
-            span,
-            false,
-            &format!(
-                "tc class replace dev {dev} parent 1: classid 1:1 htb rate {rate} \
-        ceil {rate} burst {burst} cburst {burst} quantum {FRAME}{size}"
-            ),
-        );
+        self.whole(1, &size, out);
         let planned = self.plan();
         for class in &planned {
             self.class(class, &size, out);
@@ -250,6 +259,34 @@ impl<'s> Target<'s> {
         if self.way == Way::Ifb {
             self.filters(&planned, out);
         }
+    }
+
+    /// The class of all that the device sends.
+    fn whole(&self, major: u16, size: &str, out: &mut Compiled) {
+        let (dev, rate, burst) = (&self.dev, kbit(self.rate), burst(self.rate));
+        out.push(
+            self.span,
+            false,
+            &format!(
+                "tc class replace dev {dev} parent {major:x}: classid {major:x}:1 htb rate {rate} \
+        ceil {rate} burst {burst} cburst {burst} quantum {FRAME}{size}"
+            ),
+        );
+    }
+
+    /// The one `fq_codel` of a device, in the class that shapes.
+    fn one_fq_codel(&self, out: &mut Compiled) {
+        let dev = &self.dev;
+        // Another handle than that of classes, whose HTB this must replace.
+        out.push(self.span, true, &format!("tc qdisc replace dev {dev} root handle {ONE:x}: htb default 1"));
+        self.whole(ONE, &self.size(), out);
+        let queue = self.queue(Queue::Fair, Fair::Flow, self.rate);
+        if self.short.fair == Fair::None {
+            // The number of flows is settled for good when a queue is made.
+            let made = queue.replacen("fq_codel", "fq_codel flows 1", 1);
+            out.push(self.span, true, &format!("tc qdisc add dev {dev} parent {ONE:x}:1 {made}"));
+        }
+        out.push(self.span, false, &format!("tc qdisc replace dev {dev} parent {ONE:x}:1 {queue}"));
     }
 
     /// The one cake of a device, which has nothing in it.
@@ -808,15 +845,16 @@ impl Compiled {
 
     /// In a sentence: what is shaped to what.
     pub fn summary(&self, short: &Short) -> String {
-        let used = |rate: u64| bits(rate * u64::from(short.shape) / 100);
-        let way = |rate: &Option<Spanned<u64>>, way: &str| {
-            rate.as_ref().map(|rate| format!("{way} at {}", used(rate.value)))
+        let way = |rate: &Option<Spanned<u64>>, share: u32, way: &str| {
+            let used = |rate: &Spanned<u64>| bits(rate.value * u64::from(share) / 100);
+            rate.as_ref().map(|rate| format!("{way} at {}", used(rate)))
         };
-        let ways: Vec<String> =
-            [way(&short.up, "up"), way(&short.down, "down")].into_iter().flatten().collect();
+        let ways = [way(&short.up, short.shape, "up"), way(&short.down, short.down_share(), "down")];
+        let ways: Vec<String> = ways.into_iter().flatten().collect();
         let tree = match short.kind {
             TreeKind::Classes => format!("{} classes", short.classes.len() + 2),
             TreeKind::Cake => "cake".to_owned(),
+            TreeKind::FqCodel => "fq_codel".to_owned(),
         };
         format!("{}: {}, {tree}, {} commands", short.device.value, ways.join(", "), self.commands.len())
     }

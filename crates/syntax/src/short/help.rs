@@ -2,7 +2,7 @@
 
 use super::apps::APPS;
 use super::keys::{self, KEYS, Key, Section};
-use super::links::LINKS;
+use super::links::{LINKS, link_named};
 use super::presets::PRESETS;
 use super::problem::listed;
 use crate::nearest;
@@ -43,6 +43,7 @@ pub fn word(word: &str) -> Result<String, Option<&'static str>> {
     }
     for preset in PRESETS.iter().filter(|preset| preset.name == word) {
         let _ = writeln!(out, "preset \"{}\": {}", preset.name, preset.about);
+        let _ = writeln!(out, "One cake in each direction; with kind = \"classes\" these classes:");
         for class in preset.classes {
             let after = class
                 .after
@@ -69,7 +70,7 @@ pub fn word(word: &str) -> Result<String, Option<&'static str>> {
                 writeln!(out, "  DSCP {}", app.dscp.iter().map(u8::to_string).collect::<Vec<_>>().join(", "));
         }
     }
-    for link in LINKS.iter().filter(|link| link.name == word) {
+    if let Some(link) = link_named(word) {
         let cells = if link.atm {
             ", in ATM cells"
         } else if link.ptm {
@@ -113,7 +114,10 @@ fn ports(ranges: &[(u16, u16)]) -> String {
 
 /// `tidegate policy list`: presets, applications, links.
 pub fn list() -> String {
-    let mut out = String::from("Presets (preset = \"…\"):\n");
+    let mut out = String::from(
+        "Presets (preset = \"…\"), one cake in each direction; with kind = \"classes\" a class for each sort of \
+        traffic:\n",
+    );
     for preset in &PRESETS {
         let _ = writeln!(out, "  {:<18} {}", preset.name, preset.about);
     }

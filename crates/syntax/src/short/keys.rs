@@ -112,7 +112,7 @@ const fn class(
 }
 
 /// All keys.
-pub const KEYS: [Key; 24] = [
+pub const KEYS: [Key; 25] = [
     top(
         "device",
         Takes::Device,
@@ -139,10 +139,19 @@ pub const KEYS: [Key; 24] = [
     top(
         "shape",
         Takes::Percent,
-        "95%",
-        "shape = \"90%\"",
-        "The share of the link's rate to shape to; below 100 %, so that the queue does not build up \
-        in the modem.",
+        "95% of up; of down 90% (cake) or 85%",
+        "shape = \"85%\"",
+        "The share of the link's rates to shape to; below 100 %, so that the queue does not build up \
+        in the modem or at the provider.",
+    ),
+    top(
+        "shape_down",
+        Takes::Percent,
+        "shape, where it is given; else 90% (cake) or 85%",
+        "shape_down = \"85%\"",
+        "The share of the download rate to shape to, if it is not the one of the upload rate. Downloads are \
+        shaped behind the bottleneck, where a queue at the provider is drained only by what is less than the \
+        link's rate.",
     ),
     top(
         "link",
@@ -167,12 +176,13 @@ pub const KEYS: [Key; 24] = [
     ),
     top(
         "kind",
-        Takes::Word(&["classes", "cake"]),
-        "classes",
-        "kind = \"cake\"",
-        "The queues: a tree of classes (HTB and fq_codel), or one cake in each direction, in which DSCPs choose \
-        one of four tins (diffserv4) and fair separates hosts behind NAT too. A cake has no classes of the \
-        file's or the preset's, and shapes downloads on an ifb.",
+        Takes::Word(&["classes", "cake", "fq_codel"]),
+        "classes where the file has any, else cake; where the kernel has no cake, fq_codel",
+        "kind = \"classes\"",
+        "The queues: a tree of classes (HTB and fq_codel); or one cake in each direction, in which DSCPs choose \
+        one of four tins (diffserv4) and fair separates hosts behind NAT too; or one fq_codel in each direction, \
+        in a class of HTB. The latter two have no classes of the file's or the preset's, and shape downloads on \
+        an ifb.",
     ),
     top(
         "fair",

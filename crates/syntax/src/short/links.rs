@@ -54,9 +54,20 @@ pub const LINKS: [LinkKind; 18] = [
     atm("adsl", 48, "ADSL of unknown kind: at least as much as any"),
 ];
 
+/// Other names of kinds, as people call them.
+pub const OTHER_NAMES: [(&str, &str); 2] = [("cable", "docsis"), ("fiber", "fibre")];
+
 /// The kind of that name, blanks and case aside.
+///
+/// ```
+/// use tidegate_syntax::short::links::link_named;
+///
+/// assert_eq!(link_named("Cable").map(|kind| kind.name), Some("docsis"));
+/// ```
 pub fn link_named(name: &str) -> Option<&'static LinkKind> {
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
-    let wanted = plain(name);
+    let given = plain(name);
+    let wanted =
+        OTHER_NAMES.iter().find(|(other, _)| *other == given).map_or(given.as_str(), |(_, name)| name);
     LINKS.iter().find(|kind| kind.name == wanted)
 }

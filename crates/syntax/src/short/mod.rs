@@ -44,6 +44,7 @@ pub use found::{Conversion, Counterpart, Misfit, Rules};
 pub use left::{filter_text, rule_text};
 pub use policy::{
     Class, Fair, LinkOverhead, Network, PortEnd, Ports, Queue, Rank, Share, Short, Spanned, TreeKind,
+    TreeReason,
 };
 pub use problem::Problem;
 pub use read::read;

@@ -26,13 +26,27 @@ pub enum Fair {
 }
 
 /// The queues that a policy comes to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeKind {
     /// Classes of HTB, with a queue in each.
-    #[default]
     Classes,
     /// One cake in each direction.
     Cake,
+    /// One `fq_codel` in each direction, in a class of HTB that shapes.
+    FqCodel,
+}
+
+/// Why a policy comes to these queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeReason {
+    /// The file says so: `kind = …`.
+    Written,
+    /// The file has classes or keys that only classes have.
+    HasClasses,
+    /// Nothing asks for classes.
+    NothingAsked,
+    /// Nothing asks for classes, and the kernel that it is for has no cake.
+    NoCake,
 }
 
 /// How a class's packets wait.
@@ -165,16 +179,59 @@ pub struct Short {
     pub up: Option<Spanned<u64>>,
     /// The download rate in bits per second.
     pub down: Option<Spanned<u64>>,
-    /// Per cent of it that are used.
+    /// Per cent of the upload rate that are used.
     pub shape: u32,
+    /// Per cent of the download rate that are used, where the file says it.
+    pub shape_down: Option<u32>,
     /// What the link adds.
     pub link: LinkOverhead,
-    /// The queues. A cake has no classes.
+    /// The queues. A cake and an `fq_codel` have no classes of the policy.
     pub kind: TreeKind,
+    /// Why these.
+    pub reason: TreeReason,
     /// By what the link is shared.
     pub fair: Fair,
     /// How many hosts are distinguished.
     pub buckets: u32,
     /// The classes, the best first.
     pub classes: Vec<Class>,
+}
+
+impl TreeKind {
+    /// All, as a file names them.
+    pub const WORDS: [(&str, TreeKind); 3] =
+        [("classes", TreeKind::Classes), ("cake", TreeKind::Cake), ("fq_codel", TreeKind::FqCodel)];
+
+    /// One of its queues, with an article.
+    pub const fn one(self) -> &'static str {
+        match self {
+            TreeKind::Classes => "a class",
+            TreeKind::Cake => "a cake",
+            TreeKind::FqCodel => "an fq_codel",
+        }
+    }
+}
+
+impl Short {
+    /// Per cent of the download rate that are used.
+    ///
+    /// Downloads are shaped behind the bottleneck, where a queue that came into being at the provider is
+    /// drained only by what is less than the line's rate. A cake that counts what it drops as arrived
+    /// (`ingress`) needs less slack than other queues (docs/policy.md has the measurements).
+    pub const fn down_share(&self) -> u32 {
+        match (self.shape_down, self.kind) {
+            (Some(share), _) => share,
+            (None, TreeKind::Cake) => 90,
+            (None, TreeKind::Classes | TreeKind::FqCodel) => 85,
+        }
+    }
+
+    /// The same policy for a kernel that has no cake, where the file leaves the choice of the queues open.
+    #[must_use]
+    pub fn without_cake(self) -> Short {
+        match self.reason {
+            TreeReason::NothingAsked => Short { kind: TreeKind::FqCodel, reason: TreeReason::NoCake, ..self },
+            _ => self,
+        }
+    }
 }

@@ -1,4 +1,6 @@
-//! Policies to begin with.
+//! Policies to begin with. Each is one queue in each direction unless classes are asked for: simulated beside
+//! uploads and downloads, one cake keeps calls, logins and look-ups as short as each preset's classes
+//! (docs/policy.md has the table).
 
 use super::policy::{Fair, Queue, Rank};
 
@@ -11,7 +13,7 @@ pub struct Preset {
     pub about: &'static str,
     /// By what the link is shared.
     pub fair: Fair,
-    /// The preset's classes.
+    /// The preset's classes, where classes are asked for.
     pub classes: &'static [PresetClass],
 }
 
@@ -50,7 +52,7 @@ const fn last(name: &'static str, apps: &'static [&'static str], after: Option<u
 pub const PRESETS: [Preset; 5] = [
     Preset {
         name: "home",
-        about: "calls and games first, the web next, long transfers last; fair sharing between hosts",
+        about: "calls, games and pages stay quick beside long transfers; fair sharing between hosts",
         fair: Fair::Host,
         classes: &[
             first("calls", &["voip", "rtp", "zoom", "teams", "meet", "facetime"], 15),
@@ -61,13 +63,13 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "voip",
-        about: "calls before everything else",
+        about: "calls stay quick beside everything else",
         fair: Fair::Flow,
         classes: &[first("calls", &["voip", "rtp", "sip"], 30), last("bulk", &["torrent", "backup"], None)],
     },
     Preset {
         name: "games",
-        about: "games before calls, both before everything else",
+        about: "games and calls stay quick beside everything else; fair sharing between hosts",
         fair: Fair::Host,
         classes: &[
             first("games", &["games", "minecraft", "discord"], 20),
@@ -77,7 +79,7 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "server",
-        about: "a server: logins first, the web next, copies last",
+        about: "a server: logins and pages stay quick beside copies",
         fair: Fair::Flow,
         classes: &[
             first("logins", &["ssh", "vpn"], 10),
@@ -88,8 +90,7 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "sqm",
-        about: "classes by DSCP only, as SQM's simple.qos: EF and similar first, CS1 last, a fair queue for \
-        the rest",
+        about: "DSCPs choose, as in SQM's simple.qos: EF and similar first, CS1 last",
         fair: Fair::Flow,
         classes: &[
             PresetClass {

@@ -5,6 +5,7 @@ use super::keys::{self, Key, Section, Takes, key};
 use super::links::{LINKS, LinkKind, link_named};
 use super::policy::{
     Class, Fair, LinkOverhead, Network, PortEnd, Ports, Queue, Rank, Share, Short, Spanned, TreeKind,
+    TreeReason,
 };
 use super::presets::{PRESETS, Preset, PresetClass, preset_named};
 use super::problem::{Problem, listed};
@@ -16,6 +17,9 @@ use std::net::IpAddr;
 
 /// Classes at most: HTB's numbers 1:10 to 1:e0.
 pub(super) const MAX_CLASSES: usize = 13;
+
+/// Per cent of the upload rate that are used unless the file says otherwise.
+const SHAPE_UP: u32 = 95;
 
 /// Reads a short policy.
 ///
@@ -54,25 +58,35 @@ impl Reader {
         let lan = find("lan").and_then(|entry| self.device(entry));
         let up = find("up").and_then(|entry| self.keep(rate_of(entry)));
         let down = find("down").and_then(|entry| self.keep(rate_of(entry)));
-        let shape = find("shape").and_then(|entry| self.keep(percent_of(entry))).unwrap_or(95);
+        let shape = find("shape").and_then(|entry| self.keep(percent_of(entry)));
+        let shape_down = find("shape_down").and_then(|entry| self.keep(percent_of(entry)));
+        let shape_down = shape_down.or(shape);
+        let shape = shape.unwrap_or(SHAPE_UP);
         let link = self.link(entries);
         let fair = find("fair").and_then(|entry| self.keep(fair_of(entry))).map(|spanned| spanned.value);
         let buckets = find("buckets").and_then(|entry| self.number(entry)).unwrap_or(16);
-        let kind = find("kind").and_then(|entry| self.keep(kind_of(entry))).unwrap_or_default();
+        let written = find("kind").and_then(|entry| self.keep(kind_of(entry)));
+        let has_classes = find("classes").is_some() || find("buckets").is_some();
+        let (kind, reason) = match written {
+            Some(kind) => (kind, TreeReason::Written),
+            None if has_classes => (TreeKind::Classes, TreeReason::HasClasses),
+            None => (TreeKind::Cake, TreeReason::NothingAsked),
+        };
         let classes = match (kind, find("classes")) {
             (TreeKind::Classes, classes) => self.classes(classes, preset),
-            (TreeKind::Cake, None) => Some(Vec::new()),
-            (TreeKind::Cake, Some(classes)) => {
+            (_, None) => Some(Vec::new()),
+            (_, Some(classes)) => {
                 self.say(
                     classes.span,
-                    "a cake has no classes",
+                    format!("{} has no classes", kind.one()),
                     "Leave the classes out, or write kind = \"classes\".",
                 );
                 None
             }
         };
-        if let (TreeKind::Cake, Some(buckets)) = (kind, find("buckets")) {
-            self.say(buckets.span, "a cake has no buckets for hosts to set", "Leave buckets out.");
+        if let (TreeKind::Cake | TreeKind::FqCodel, Some(buckets)) = (kind, find("buckets")) {
+            let what = format!("{} has no buckets for hosts to set", kind.one());
+            self.say(buckets.span, what, "Leave buckets out, or write kind = \"classes\".");
         }
         let begin = entries.first().map_or(Span { line: 1, from: 1, to: 1 }, |entry| entry.span);
         if find("device").is_none() {
@@ -101,8 +115,10 @@ impl Reader {
             up,
             down,
             shape,
+            shape_down,
             link,
             kind,
+            reason,
             fair: fair.or(preset.map(|spanned| spanned.value.fair)).unwrap_or_default(),
             buckets,
             classes: classes?,
@@ -455,11 +471,10 @@ fn fair_of(entry: &Entry) -> Result<Spanned<Fair>, Problem> {
 }
 
 fn kind_of(entry: &Entry) -> Result<TreeKind, Problem> {
-    match text(&entry.node, "kind")? {
-        "classes" => Ok(TreeKind::Classes),
-        "cake" => Ok(TreeKind::Cake),
-        text => Err(unknown("kind", text, entry.node.span, &["classes", "cake"])),
-    }
+    let text = text(&entry.node, "kind")?;
+    let known = TreeKind::WORDS.map(|(word, _)| word);
+    let found = TreeKind::WORDS.iter().find(|(word, _)| *word == text);
+    found.map(|(_, kind)| *kind).ok_or_else(|| unknown("kind", text, entry.node.span, &known))
 }
 
 fn queue_of(entry: &Entry) -> Result<Spanned<Queue>, Problem> {

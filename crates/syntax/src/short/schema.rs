@@ -2,7 +2,7 @@
 
 use super::apps::APPS;
 use super::keys::{self, Key, Section, Takes};
-use super::links::LINKS;
+use super::links::{LINKS, OTHER_NAMES};
 use super::presets::PRESETS;
 use crate::json::quoted;
 use std::fmt::Write as _;
@@ -47,7 +47,10 @@ fn property(key: &Key) -> String {
         Takes::Truth => "\"type\": \"boolean\"".into(),
         Takes::Word(known) => words(known),
         Takes::Preset => words(&PRESETS.map(|preset| preset.name)),
-        Takes::Link => words(&LINKS.map(|link| link.name)),
+        Takes::Link => {
+            let others = OTHER_NAMES.iter().map(|(name, _)| *name);
+            words(&LINKS.iter().map(|link| link.name).chain(others).collect::<Vec<_>>())
+        }
         Takes::Apps => format!("\"type\": \"array\", \"items\": {{ {} }}", words(&APPS.map(|app| app.name))),
         Takes::Ports | Takes::Dscps => {
             "\"type\": \"array\", \"items\": { \"type\": [\"string\", \"integer\"] }".into()

@@ -248,9 +248,22 @@ fn recipe(settings: &[Setting], start: Span, policy: &mut Imported) {
     // CAKE shares between hosts by default.
     let cake = name.contains("cake");
     let fair = if by_host || cake { "host" } else { "flow" };
+    let kind = match name {
+        "simple.qos" => {
+            policy.entries.push(text("preset", "sqm", span));
+            "classes"
+        }
+        "layer_cake.qos" | "piece_of_cake.qos" => "cake",
+        _ => "fq_codel",
+    };
+    policy.entries.push(text("kind", kind, span));
     match name {
-        "simple.qos" | "layer_cake.qos" => policy.entries.push(text("preset", "sqm", span)),
-        "simplest.qos" | "simplest_tbf.qos" | "piece_of_cake.qos" => {}
+        "simple.qos" | "layer_cake.qos" | "simplest.qos" | "simplest_tbf.qos" => {}
+        "piece_of_cake.qos" => policy.notes.push(Problem::new(
+            span,
+            "piece_of_cake.qos has one tin; this cake has four, which DSCPs choose",
+            "where hosts set DSCPs that must not count, clear them before",
+        )),
         other => policy.notes.push(Problem::new(
             span,
             format!("the recipe {other} is not known; a fair queue is taken"),
@@ -351,14 +364,23 @@ mod tests {
                     "link = adsl",
                     "overhead = 44",
                     "preset = sqm",
+                    "kind = classes",
                     "fair = flow"
                 ],
-                vec!["device = eth1", "up = 5000kbit", "shape = 100%", "overhead = 22", "fair = host"],
+                vec![
+                    "device = eth1",
+                    "up = 5000kbit",
+                    "shape = 100%",
+                    "overhead = 22",
+                    "kind = cake",
+                    "fair = host"
+                ],
             ]
         );
         let notes: Vec<(usize, &str)> =
             policies.iter().flat_map(|p| &p.notes).map(|note| (note.span.line, note.what.as_str())).collect();
-        assert_eq!(notes, [(22, "itarget is not taken over")]);
+        let tins = "piece_of_cake.qos has one tin; this cake has four, which DSCPs choose";
+        assert_eq!(notes, [(18, tins), (22, "itarget is not taken over")]);
         let entry = &policies[0].entries[1];
         assert_eq!((entry.span.line, entry.span.from, entry.span.to), (6, 17, 21));
     }
@@ -378,6 +400,7 @@ mod tests {
                 "down = 85000kbit",
                 "shape = 100%",
                 "overhead = 22",
+                "kind = fq_codel",
                 "fair = flow"
             ]
         );

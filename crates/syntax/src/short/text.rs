@@ -18,6 +18,9 @@ impl Short {
             }
         }
         let _ = writeln!(out, "shape = \"{}%\"", self.shape);
+        if self.down_share() != self.shape {
+            let _ = writeln!(out, "shape_down = \"{}%\"", self.down_share());
+        }
         let known = super::links::LINKS.iter().find(|kind| {
             (kind.overhead, kind.mpu, kind.atm, kind.ptm)
                 == (self.link.overhead, self.link.mpu, self.link.atm, self.link.ptm)
@@ -26,8 +29,10 @@ impl Short {
             Some(kind) => drop(writeln!(out, "link = \"{}\"", kind.name)),
             None => drop(writeln!(out, "overhead = {}\nmpu = {}", self.link.overhead, self.link.mpu)),
         }
-        if self.kind == TreeKind::Cake {
-            out.push_str("kind = \"cake\"\n");
+        // Classes say it themselves.
+        if self.classes.is_empty() || self.kind != TreeKind::Classes {
+            let word = TreeKind::WORDS.iter().find(|(_, kind)| *kind == self.kind).map(|(word, _)| *word);
+            let _ = writeln!(out, "kind = \"{}\"", word.unwrap_or_default());
         }
         let _ = writeln!(out, "fair = \"{}\"", fair_word(self.fair));
         if self.buckets != 16 {

@@ -233,6 +233,10 @@ impl Back<'_> {
                 written.push((class, class_match));
             }
         }
+        if written.is_empty() {
+            // Without any class a policy is one queue unless it says otherwise.
+            out.push_str("kind = \"classes\"\n");
+        }
         self.lonely(main, other);
         self.order(&written, main, rest);
         let shares = self.shares(&written, main);
