@@ -2,33 +2,27 @@
 
 use crate::basic::matches;
 use crate::conntrack;
-use crate::context::{Bound, ClassifyContext, DumpContext};
-use crate::filters::Filters;
+use crate::context::{Bound, ClassifyContext};
+use crate::entries::{Entries, Entry, FilterData};
 use crate::query::{FilterRandom, FilterResult};
-use alloc::vec::Vec;
 use tidegate_packet::header::proto;
 use tidegate_packet::{Addrs, FlowKeys, Handle, Timer, dissect_inner, jenkins};
-use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::{Errno, FilterParams, FlowKeySet, FlowMode, FlowParams, TcError};
 
 /// The flow filters of one preference.
-#[derive(Debug, Default)]
-pub(crate) struct Flow {
-    entries: Vec<Entry>,
-}
+pub(crate) type Flow = Entries<FlowHash>;
 
+/// How a filter computes classes.
 #[derive(Debug)]
-struct Entry {
-    handle: u32,
+pub(crate) struct FlowHash {
     params: FlowParams,
     base: Handle,
     seed: u32,
     /// When the seed is changed next.
     perturb: Timer,
-    actions: Bound,
 }
 
-impl Entry {
+impl FlowHash {
     /// The class it computes for a packet.
     fn class(&self, context: &mut ClassifyContext<'_>) -> Handle {
         let params = &self.params;
@@ -56,11 +50,11 @@ impl Entry {
 
 impl Flow {
     pub(crate) fn classify(&mut self, context: &mut ClassifyContext<'_>) -> FilterResult {
-        for entry in &mut self.entries {
-            if !matches(&entry.params.terms, context) {
+        for entry in &mut self.list {
+            if !matches(&entry.data.params.terms, context) {
                 continue;
             }
-            let class = entry.class(context);
+            let class = entry.data.class(context);
             match entry.actions.run(class, context) {
                 FilterResult::No => {}
                 said => return said,
@@ -94,7 +88,8 @@ impl Flow {
         let mut params = params.clone();
         params.baseclass = Some(base);
         params.mode = Some(mode);
-        self.entries.push(Entry { handle, params, base, seed, perturb, actions });
+        let data = FlowHash { params, base, seed, perturb };
+        self.list.push(Entry { handle, data, bound: false, actions });
         Ok(())
     }
 
@@ -106,11 +101,11 @@ impl Flow {
         arm: impl FnOnce(u32) -> Timer,
         actions: Bound,
     ) -> Result<(), TcError> {
-        let entry =
-            self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
+        let entry = self.find_mut(handle)?;
+        let known = &mut entry.data;
         shift_in_range(params)?;
         let mut new = params.clone();
-        new.mode = Some(params.mode.or(entry.params.mode).unwrap_or_default());
+        new.mode = Some(params.mode.or(known.params.mode).unwrap_or_default());
         let maps = new.mode == Some(FlowMode::Map);
         // Keys that were there already are let be.
         if maps && params.keys.0 != 0 && !params.keys.0.is_power_of_two() {
@@ -120,27 +115,31 @@ impl Flow {
             return Err(TcError::bare(Errno::Inval));
         }
         if new.keys.0 == 0 {
-            new.keys = entry.params.keys;
+            new.keys = known.params.keys;
         }
-        keep_unsaid(&mut new, &entry.params);
+        keep_unsaid(&mut new, &known.params);
         if params.baseclass.is_some() {
-            entry.base = base_class(params.baseclass, qdisc);
+            known.base = base_class(params.baseclass, qdisc);
         }
-        new.baseclass = Some(entry.base);
-        entry.perturb = arm(new.perturb);
-        entry.params = new;
+        new.baseclass = Some(known.base);
+        known.perturb = arm(new.perturb);
+        known.params = new;
         entry.actions = actions;
         Ok(())
     }
 
     /// When the next seed change of this preference is due.
     pub(crate) fn perturb_due(&self) -> Timer {
-        self.entries.iter().map(|e| e.perturb).min().unwrap_or(Timer::NEVER)
+        self.timers().min().unwrap_or(Timer::NEVER)
     }
 
     /// When the next one after `due` is.
     pub(crate) fn perturb_due_after(&self, due: Timer) -> Timer {
-        self.entries.iter().map(|e| e.perturb).filter(|timer| timer.at > due.at).min().unwrap_or(Timer::NEVER)
+        self.timers().filter(|timer| timer.at > due.at).min().unwrap_or(Timer::NEVER)
+    }
+
+    fn timers(&self) -> impl Iterator<Item = Timer> {
+        self.list.iter().map(|entry| entry.data.perturb)
     }
 
     /// Changes the seed of the entry that is due at `due`; `next` arms it again.
@@ -150,9 +149,10 @@ impl Flow {
         random: &mut FilterRandom<'_>,
         next: impl Fn(u32) -> Timer,
     ) -> bool {
-        let Some(entry) = self.entries.iter_mut().find(|e| e.perturb == due) else { return false };
-        entry.seed = random.word() as u32;
-        entry.perturb = next(entry.params.perturb);
+        let mut all = self.list.iter_mut().map(|entry| &mut entry.data);
+        let Some(hash) = all.find(|hash| hash.perturb == due) else { return false };
+        hash.seed = random.word() as u32;
+        hash.perturb = next(hash.params.perturb);
         true
     }
 }
@@ -177,36 +177,13 @@ fn keep_unsaid(new: &mut FlowParams, old: &FlowParams) {
     }
 }
 
-impl Filters for Flow {
-    fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-    fn has(&self, handle: u32) -> bool {
-        self.entries.iter().any(|e| e.handle == handle)
-    }
-    fn remove(&mut self, handle: u32) -> bool {
-        let before = self.entries.len();
-        self.entries.retain(|e| e.handle != handle);
-        self.entries.len() < before
-    }
+impl FilterData for FlowHash {
     /// It computes its classes, and holds none.
-    fn binds(&self, _: Handle) -> bool {
-        false
+    fn classid(&self) -> Option<Handle> {
+        None
     }
-    fn rebind(&mut self, _: Handle, _: bool) {}
-    fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
-        self.entries.iter().for_each(|entry| show(entry.actions.places()));
-    }
-    fn dump(&self, context: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
-        for entry in &self.entries {
-            let params = FilterParams::Flow(entry.params.clone());
-            line(FilterEntry::Filter {
-                handle: entry.handle,
-                params,
-                hits: None,
-                actions: entry.actions.dump(context),
-            });
-        }
+    fn params(&self) -> FilterParams {
+        FilterParams::Flow(self.params.clone())
     }
 }
 

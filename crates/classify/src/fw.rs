@@ -1,12 +1,11 @@
 //! fw: by firewall mark (tc-fw(8)).
 
-use crate::context::{Bound, ClassifyContext, DumpContext};
-use crate::filters::Filters;
+use crate::context::{Bound, ClassifyContext};
+use crate::entries::{Entries, Entry, EntryList, FilterData};
 use crate::query::{FilterResult, FilterVerdict};
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_packet::{FwMark, Handle};
-use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::{Errno, FilterParams, FwParams, Indev, TcError};
 
 /// The fw filters of one preference.
@@ -14,8 +13,8 @@ use tidegate_policy::{Errno, FilterParams, FwParams, Indev, TcError};
 pub(crate) struct Fw {
     /// Bits compared; the first filter's mask holds for all.
     mask: u32,
-    /// Oldest first.
-    entries: Vec<Entry>,
+    /// Oldest first; a filter's handle is its mark.
+    entries: Entries<MarkTarget>,
     /// Entries by mark: open addressing, at most half full; 0 = free, otherwise the entry's place plus one.
     index: Vec<u32>,
 }
@@ -28,13 +27,12 @@ fn named(mark: FwMark, qdisc: Handle) -> Option<Handle> {
     (mark.0 != 0 && ours).then_some(class)
 }
 
+/// Where a mark leads.
 #[derive(Debug)]
-struct Entry {
-    mark: u32,
+pub(crate) struct MarkTarget {
     classid: Option<Handle>,
+    /// Only packets that came in by this device.
     indev: Option<Indev>,
-    bound: bool,
-    actions: Bound,
 }
 
 impl Fw {
@@ -48,7 +46,7 @@ impl Fw {
         let mut at = spread(mark) & wrap;
         loop {
             let entry = (*self.index.get(at)? as usize).checked_sub(1)?;
-            if self.entries.get(entry)?.mark == mark {
+            if self.entries.list.get(entry)?.handle == mark {
                 return Some(entry);
             }
             at = (at + 1) & wrap;
@@ -58,13 +56,13 @@ impl Fw {
     /// Enters what is missing from `from` on, or everything where there is no space for it.
     fn index_from(&mut self, from: usize) {
         let mut from = from;
-        if self.index.len() < 2 * self.entries.len() || from == 0 {
-            self.index = vec![0; (4 * self.entries.len()).next_power_of_two()];
+        if self.index.len() < 2 * self.entries.list.len() || from == 0 {
+            self.index = vec![0; (4 * self.entries.list.len()).next_power_of_two()];
             from = 0;
         }
         let wrap = self.index.len() - 1;
-        for (place, entry) in self.entries.iter().enumerate().skip(from) {
-            let mut at = spread(entry.mark) & wrap;
+        for (place, entry) in self.entries.list.iter().enumerate().skip(from) {
+            let mut at = spread(entry.handle) & wrap;
             while self.index[at] != 0 {
                 at = (at + 1) & wrap;
             }
@@ -75,26 +73,27 @@ impl Fw {
     /// The class that a mark leads to, without its actions.
     #[inline]
     pub(crate) fn guess(&self, mark: FwMark, qdisc: Handle) -> Option<Handle> {
-        if self.entries.is_empty() {
+        if self.entries.list.is_empty() {
             return named(mark, qdisc);
         }
-        self.entries[self.find(mark.0 & self.mask)?].classid
+        self.entries.list[self.find(mark.0 & self.mask)?].data.classid
     }
 
     /// Without any filter (`fw` alone) the mark itself names the class.
     #[inline]
     pub(crate) fn classify(&mut self, qdisc: Handle, context: &mut ClassifyContext<'_>) -> FilterResult {
         let mark = context.pool.meta(context.pkt).mark;
-        if self.entries.is_empty() {
+        if self.entries.list.is_empty() {
             return named(mark, qdisc)
                 .map_or(FilterResult::No, |class| FilterResult::Decided(FilterVerdict::Class(class)));
         }
         let Some(at) = self.find(mark.0 & self.mask) else { return FilterResult::No };
-        let entry = &self.entries[at];
-        if entry.indev.as_ref().is_some_and(|indev| !indev.is(context.pool.meta(context.pkt).came_in)) {
+        let entry = &self.entries.list[at];
+        let came_in = || context.pool.meta(context.pkt).came_in;
+        if entry.data.indev.as_ref().is_some_and(|indev| !indev.is(came_in())) {
             return FilterResult::No;
         }
-        entry.actions.run(entry.classid.unwrap_or(Handle::NONE), context)
+        entry.actions.run(entry.data.classid.unwrap_or(Handle::NONE), context)
     }
 
     pub(crate) fn add(
@@ -106,26 +105,21 @@ impl Fw {
     ) -> Result<(), TcError> {
         if mark == 0 && params.classid.is_none() && actions.is_empty() {
             // Only the first, empty one may come without a handle.
-            return if self.entries.is_empty() { Ok(()) } else { Err(TcError::bare(Errno::Inval)) };
+            return if self.entries.list.is_empty() { Ok(()) } else { Err(TcError::bare(Errno::Inval)) };
         }
         if mark == 0 {
             return Err(TcError::bare(Errno::Inval));
         }
         let mask = params.mask.unwrap_or(u32::MAX);
-        if self.entries.is_empty() {
+        if self.entries.list.is_empty() {
             self.mask = mask;
         } else if params.mask.is_some() && mask != self.mask || params.mask.is_none() && self.mask != u32::MAX
         {
             return Err(TcError::bare(Errno::Inval));
         }
-        self.entries.push(Entry {
-            mark,
-            classid: params.classid,
-            indev: params.indev.clone(),
-            bound,
-            actions,
-        });
-        self.index_from(self.entries.len() - 1);
+        let data = MarkTarget { classid: params.classid, indev: params.indev.clone() };
+        self.entries.list.push(Entry { handle: mark, data, bound, actions });
+        self.index_from(self.entries.list.len() - 1);
         Ok(())
     }
 
@@ -140,70 +134,67 @@ impl Fw {
             return Err(TcError::bare(Errno::Inval));
         }
         let at = self.find(mark).ok_or(TcError::bare(Errno::NoEnt))?;
-        let entry = &mut self.entries[at];
+        let entry = &mut self.entries.list[at];
         if params.classid.is_some() {
-            entry.classid = params.classid;
+            entry.data.classid = params.classid;
             entry.bound = bound;
         }
         if params.indev.is_some() {
-            entry.indev.clone_from(&params.indev);
+            entry.data.indev.clone_from(&params.indev);
         }
         entry.actions = actions;
         Ok(())
     }
 
-    /// In the order of a dump: by the mark's low byte after folding, newest first among equals.
-    fn in_dump_order(&self) -> Vec<&Entry> {
-        let mut all: Vec<&Entry> = self.entries.iter().rev().collect();
-        all.sort_by_key(|e| bucket(e.mark));
-        all
-    }
-
-    fn mask(&self) -> Option<u32> {
-        (self.mask != u32::MAX).then_some(self.mask)
-    }
-
     /// Has it none, so that the mark itself names the class?
     pub(crate) fn is_bare(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.list.is_empty()
     }
 }
 
-impl Filters for Fw {
-    fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+impl MarkTarget {
+    /// Its parameters with the mask of the list.
+    fn under(&self, mask: Option<u32>) -> FilterParams {
+        FilterParams::Fw(FwParams { classid: self.classid, mask, indev: self.indev.clone() })
+    }
+}
+
+impl FilterData for MarkTarget {
+    fn classid(&self) -> Option<Handle> {
+        self.classid
+    }
+    fn params(&self) -> FilterParams {
+        self.under(None)
+    }
+}
+
+impl EntryList for Fw {
+    type Data = MarkTarget;
+
+    fn entries(&self) -> &Entries<MarkTarget> {
+        &self.entries
+    }
+    fn entries_mut(&mut self) -> &mut Entries<MarkTarget> {
+        &mut self.entries
     }
     fn has(&self, mark: u32) -> bool {
         self.find(mark).is_some()
     }
     fn remove(&mut self, mark: u32) -> bool {
         let Some(at) = self.find(mark) else { return false };
-        self.entries.remove(at);
+        self.entries.list.remove(at);
         self.index_from(0);
         true
     }
-    fn binds(&self, class: Handle) -> bool {
-        self.entries.iter().any(|entry| entry.bound && entry.classid == Some(class))
+    /// By the mark's low byte after folding, newest first among equals.
+    fn in_dump_order(&self) -> Vec<&Entry<MarkTarget>> {
+        let mut all: Vec<&Entry<MarkTarget>> = self.entries.list.iter().rev().collect();
+        all.sort_by_key(|entry| bucket(entry.handle));
+        all
     }
-    fn rebind(&mut self, class: Handle, bound: bool) {
-        for entry in self.entries.iter_mut().filter(|entry| entry.classid == Some(class)) {
-            entry.bound = bound;
-        }
-    }
-    fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
-        self.entries.iter().for_each(|entry| show(entry.actions.places()));
-    }
-    fn dump(&self, context: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
-        for entry in self.in_dump_order() {
-            let params = FwParams { classid: entry.classid, mask: self.mask(), indev: entry.indev.clone() };
-            let params = FilterParams::Fw(params);
-            line(FilterEntry::Filter {
-                handle: entry.mark,
-                params,
-                hits: None,
-                actions: entry.actions.dump(context),
-            });
-        }
+    fn params(&self, target: &MarkTarget) -> FilterParams {
+        let mask = (self.mask != u32::MAX).then_some(self.mask);
+        target.under(mask)
     }
 }
 

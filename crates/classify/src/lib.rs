@@ -16,7 +16,7 @@ mod cgroup;
 pub mod conntrack;
 mod context;
 mod cost;
-mod filters;
+mod entries;
 mod flow;
 mod flower;
 mod fw;
