@@ -1,6 +1,7 @@
 //! Shared blocks: filters that several devices have in common.
 
-use super::{DeviceId, Gateway};
+use crate::device::DeviceId;
+use crate::machine::Gateway;
 use alloc::vec::Vec;
 use tidegate_packet::{Handle, Time};
 use tidegate_policy::dump::FilterDump;

@@ -1,6 +1,5 @@
 //! A device of the machine.
 
-use super::stack::Stacked;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -10,6 +9,10 @@ use tidegate_qdisc::{DeviceInfo, EventRing, Shaper, Switches};
 
 /// Events kept between two readings.
 const EVENTS: usize = 65_536;
+
+/// A device of a gateway, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeviceId(pub(crate) u32);
 
 /// What a device is, by its driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +44,27 @@ impl DeviceKind {
         use DeviceKind::{Ifb, Loopback, PointToPoint, Raw, Tunnel};
         matches!(self, PointToPoint | Raw | Tunnel | Loopback | Ifb)
     }
+}
+
+/// How a device wraps what it gives to the one beneath.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encap {
+    /// Not at all.
+    Bare,
+    /// PPPoE: 8 bytes, EtherType 0x8864.
+    Pppoe,
+    /// A tag. The card adds it, so the device beneath counts the frame without; its filters see EtherType
+    /// 0x8100.
+    Vlan(u16),
+    /// IP in IP, or GRE: the outer packet is the machine's own and passes OUTPUT and POSTROUTING.
+    Tunnel(Tunnel),
+}
+
+/// What a device is stacked on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stacked {
+    pub(crate) on: Option<DeviceId>,
+    pub(crate) encap: Encap,
 }
 
 /// A network device, as far as traffic control depends on it.

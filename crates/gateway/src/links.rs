@@ -1,12 +1,13 @@
 //! Links that come and go.
 
-use super::stack::{Encap, Stacked};
-use super::{DeviceId, DeviceSpec, DropReason, Gateway, GatewayContext, NO_DEVICE};
+use crate::device::{DeviceId, DeviceSpec, Encap, Stacked};
+use crate::machine::{Gateway, GatewayContext, NO_DEVICE};
 use alloc::borrow::Cow;
 use alloc::format;
 use core::net::IpAddr;
 use tidegate_packet::Handle;
 use tidegate_policy::{Errno, LinkDriver, LinkOp, Op, QdiscOp, SharedBlocks, TcError, Verb};
+use tidegate_qdisc::DropReason;
 
 /// The most devices of a machine.
 const MAX_DEVICES: usize = 4096;

@@ -1,6 +1,6 @@
 //! The table nat: evaluated for a connection's first packet, applied to all of them.
 
-use super::firewall::{Firewall, Home};
+use crate::firewall::{Firewall, Home};
 use core::net::IpAddr;
 use tidegate_classify::conntrack::NatSide;
 use tidegate_classify::netfilter::{HookDevices, NetfilterVerdict};

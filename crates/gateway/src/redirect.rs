@@ -1,13 +1,14 @@
 //! Packets that filters lead from one device to another, and what an ifb gives back.
 
-use super::{DeviceId, DropReason, Gateway, GatewayContext, XmitStatus, number, reframe};
+use crate::device::DeviceId;
+use crate::machine::{Gateway, GatewayContext, number, reframe};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use tidegate_classify::{Actions, Mirrored};
 use tidegate_packet::{Pkt, Pool, RedirectedTo, Time};
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
 use tidegate_policy::{Act, Action, ActionId, ActionsOp, Errno, FilterOp, TcError};
-use tidegate_qdisc::{IngressVerdict, Redirect, Shaper};
+use tidegate_qdisc::{DropReason, IngressVerdict, Redirect, Shaper, XmitStatus};
 
 /// Devices that one packet may be redirected through in one call; beyond that it is dropped, as in the kernel
 /// a loop would be.

@@ -1,36 +1,18 @@
 //! Devices that are stacked on others: PPPoE, tags, tunnels.
 
-use super::firewall::Passage;
-use super::{DeviceId, DeviceKind, DropReason, Gateway, GatewayContext, ReceiveOutcome, XmitStatus};
+use crate::device::{DeviceId, DeviceKind, Encap, Stacked};
+use crate::firewall::Passage;
+use crate::machine::{Gateway, GatewayContext, address};
+use crate::redirect::ReceiveOutcome;
 use core::net::IpAddr;
 use tidegate_packet::encap::{self, Outer, PPPOE_LEN};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Head, Pkt, Pool};
 use tidegate_policy::{Tunnel, TunnelMode};
+use tidegate_qdisc::{DropReason, XmitStatus};
 
 /// How deep devices may be stacked.
 const MOST_STOREYS: usize = 8;
-
-/// How a device wraps what it gives to the one beneath.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encap {
-    /// Not at all.
-    Bare,
-    /// PPPoE: 8 bytes, EtherType 0x8864.
-    Pppoe,
-    /// A tag. The card adds it, so the device beneath counts the frame without; its filters see EtherType
-    /// 0x8100.
-    Vlan(u16),
-    /// IP in IP, or GRE: the outer packet is the machine's own and passes OUTPUT and POSTROUTING.
-    Tunnel(Tunnel),
-}
-
-/// What a device is stacked on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stacked {
-    pub(crate) on: Option<DeviceId>,
-    pub(crate) encap: Encap,
-}
 
 impl Gateway {
     /// Puts a device on another one.
@@ -90,7 +72,7 @@ impl Gateway {
         self.wrap(pool, &pkt, upper, lower, encap);
         if let Encap::Tunnel(_) = encap {
             let Gateway { ports, firewall, .. } = self;
-            let home = |name: &str, v6: bool| super::address(ports, name, v6);
+            let home = |name: &str, v6: bool| address(ports, name, v6);
             if firewall.send(now, &ports[lower.0 as usize].name, &home, pool, &pkt) != Passage::Passed {
                 self.port(lower).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
                 return XmitStatus::Refused;
@@ -176,7 +158,7 @@ impl Gateway {
             matches!(self.ports[upper.0 as usize].stacked, Some(Stacked { encap: Encap::Tunnel(_), .. }));
         if tunnel {
             let Gateway { ports, firewall, .. } = self;
-            let home = |name: &str, v6: bool| super::address(ports, name, v6);
+            let home = |name: &str, v6: bool| address(ports, name, v6);
             if !firewall.receive(now, &ports[device.0 as usize].name, &home, pool, &pkt) {
                 self.port(device).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
                 return ReceiveOutcome::Dropped;

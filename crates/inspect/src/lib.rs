@@ -19,6 +19,7 @@ mod reach;
 mod reading;
 mod rules;
 mod sets;
+mod step;
 mod tree;
 mod uses;
 mod walk;
@@ -27,13 +28,12 @@ mod words;
 pub use differ::{ClassPair, PacketKind, pairs};
 pub use explain::{EgressError, End, ExplainStep, Explainer, Scene, StepOutcome, Story};
 pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};
-pub use lost::ignored_failures;
 pub use packet::{ANY_PORT, CODE_POINTS, Framing, Packet, PacketError, has_ports, is_icmp, of_frame};
 pub use probe::{Loss, PacketEntry, ProbeResult, Prober, Stop};
 pub use reach::{Arrival, Candidate, Reached};
 pub use reading::{
     CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, ClassNames, Frame, PolicyInput, PolicyModel, Source,
-    SourceLocation, Step, Word, shown_class_name,
+    SourceLocation, Step, Word, ignored_failures, shown_class_name,
 };
 pub use rules::{assumed_speeds, check};
 pub use uses::{MarkingRule, Uses};

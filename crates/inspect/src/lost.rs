@@ -1,10 +1,10 @@
 //! What refused commands should have made: whatever else names it is missing the same thing, and is no
 //! mistake of its own.
 
-use crate::reading::{PolicyModel, Step};
+use crate::step::{Step, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
-use tidegate_syntax::tc::{no_device_name, refusal_lines};
+use tidegate_syntax::tc::no_device_name;
 use tidegate_syntax::units::{parse_classid, parse_handle};
 
 /// Something that a command makes, or needs.
@@ -128,7 +128,7 @@ fn place(step: &Step) -> Option<Handle> {
     handle(step, "parent").or(root.then_some(Handle::ROOT))
 }
 
-fn number(word: Option<&crate::reading::Word>) -> Option<u32> {
+fn number(word: Option<&Word>) -> Option<u32> {
     let text = word?.text.split('/').next()?;
     match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),
@@ -234,30 +234,6 @@ pub(crate) fn is_ignored_failure(step: &Step, makers: &Makers) -> bool {
     let is_elsewhere = |thing: &Thing| !matches!(thing, Thing::Filter(_)) && makers.0.contains_key(thing);
     is_silent && !has_words(step, &PRESENT) && !is_unnamed(step) && !makes(step).iter().any(is_elsewhere)
 }
-
-/// Commands whose failure or its message is ignored, a sentence each with its line and the reason, at most
-/// [`MOST_IGNORED`].
-pub fn ignored_failures(reading: &PolicyModel) -> Vec<String> {
-    let makers = Makers::of(&reading.steps);
-    let found: Vec<&Step> = reading.steps.iter().filter(|step| is_ignored_failure(step, &makers)).collect();
-    let sentence = |step: &&Step| {
-        let place = step.place.as_ref().and_then(|at| Some((reading.sources.get(at.file)?, at.line)));
-        let line = place.map(|(source, line)| format!("{}:{line}: ", source.name)).unwrap_or_default();
-        let reason = refusal_lines(step.refused.as_deref().unwrap_or_default()).next().unwrap_or_default();
-        format!(
-            "{line}`{}` fails, which the script hides or ignores; what it should do is missing: {reason}",
-            step.text()
-        )
-    };
-    let mut all: Vec<String> = found.iter().take(MOST_IGNORED).map(sentence).collect();
-    if let Some(more) = found.len().checked_sub(MOST_IGNORED).filter(|more| *more > 0) {
-        all.push(format!("{more} more such commands; `tidegate check` lists all"));
-    }
-    all
-}
-
-/// The most commands that are listed there.
-const MOST_IGNORED: usize = 8;
 
 /// Which commands made each thing, by their numbers, ascending.
 pub(crate) struct Makers(BTreeMap<Thing, Vec<usize>>);
@@ -381,7 +357,6 @@ impl Lost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::Word;
 
     fn steps(lines: &[(&str, &str)]) -> Vec<Step> {
         let word = |text: &str| Word { text: text.to_owned(), place: None, literal: true };

@@ -1,15 +1,16 @@
 //! What was read: files, the commands in them, and the machine they came to.
 
 use crate::index::Index;
-use crate::lost::Lost;
+use crate::lost::{Lost, Makers, is_ignored_failure};
+pub use crate::step::{Frame, SourceLocation, Step, Word};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::{Dissector, Handle, Pool, RandomSource, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Family, NetfilterRule, NfCommand, NfOp};
 use tidegate_policy::{Act, FilterOp, Kind, Op, RouteParams};
+use tidegate_syntax::tc::refusal_lines;
 use tidegate_syntax::units::parse_classid;
 
 /// When a policy is carried out: a machine's clock does not begin at nothing.
@@ -20,17 +21,6 @@ pub const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
 /// The parent of its filters on packets that leave.
 pub const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
 
-/// A place in a file that was read.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SourceLocation {
-    /// The file: a number in [`PolicyModel::sources`].
-    pub file: usize,
-    /// The line, from 1.
-    pub line: usize,
-    /// The columns in question, in characters from 0; empty: the line as a whole.
-    pub columns: (usize, usize),
-}
-
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
@@ -38,67 +28,6 @@ pub struct Source {
     pub name: String,
     /// The file's lines.
     pub lines: Vec<String>,
-}
-
-/// A word of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Word {
-    /// What it came to.
-    pub text: String,
-    /// The word's place, if it is known.
-    pub place: Option<SourceLocation>,
-    /// It is literal in the file; otherwise it comes from a variable or a substitution.
-    pub literal: bool,
-}
-
-/// A command inside a function, which passed on what the function was given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// The name of the function that contains it.
-    pub function: String,
-    /// The place of its line.
-    pub place: SourceLocation,
-}
-
-/// One command of a policy, in the order in which they were carried out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// The tool: `tc`, `iptables`.
-    pub tool: String,
-    /// The arguments, with their places.
-    pub words: Vec<Word>,
-    /// The place of its line, if that is known.
-    pub place: Option<SourceLocation>,
-    /// What it came to: operations, by their number in [`PolicyModel::ops`].
-    pub ops: Range<usize>,
-    /// What the tool complained, where it refused.
-    pub refused: Option<String>,
-    /// The author counts on it that it may fail (`2>/dev/null`, `|| true`).
-    pub may_fail: bool,
-    /// The commands between that line and the tool, the tool's own last, where functions pass on what they
-    /// are given.
-    pub frames: Vec<Frame>,
-    /// Where that line is in a function and passes on no arguments: the call that led to it, if it is known.
-    pub called_from: Option<SourceLocation>,
-}
-
-impl Step {
-    /// The word after a keyword.
-    pub fn after(&self, keyword: &str) -> Option<&Word> {
-        self.words.get(self.words.iter().position(|word| word.text == keyword)? + 1)
-    }
-
-    /// The keyword itself and the word after it.
-    pub fn option(&self, keyword: &str) -> Option<[&Word; 2]> {
-        let at = self.words.iter().position(|word| word.text == keyword)?;
-        Some([self.words.get(at)?, self.words.get(at + 1)?])
-    }
-
-    /// The command as one line.
-    pub fn text(&self) -> String {
-        let words = self.words.iter().map(|word| word.text.as_str());
-        std::iter::once(self.tool.as_str()).chain(words).collect::<Vec<_>>().join(" ")
-    }
 }
 
 /// What is given to a [`PolicyModel`].
@@ -463,6 +392,7 @@ fn machine(devices: &[(String, DeviceSpec)], dissector: Dissector, ops: &[Op]) -
     }
     gateway
 }
+
 /// The most characters of a class's name that are printed beside its number. No name of a short policy's own
 /// is longer.
 const LONGEST_NAME: usize = 48;
@@ -484,3 +414,27 @@ pub fn shown_class_name(name: &str) -> Cow<'_, str> {
     let kept: String = name.chars().take(LONGEST_NAME - 1).collect();
     Cow::Owned(format!("{}…", kept.trim_end()))
 }
+
+/// Commands whose failure or its message is ignored, a sentence each with its line and the reason, at most
+/// [`MOST_IGNORED`].
+pub fn ignored_failures(reading: &PolicyModel) -> Vec<String> {
+    let makers = Makers::of(&reading.steps);
+    let found: Vec<&Step> = reading.steps.iter().filter(|step| is_ignored_failure(step, &makers)).collect();
+    let sentence = |step: &&Step| {
+        let place = step.place.as_ref().and_then(|at| Some((reading.sources.get(at.file)?, at.line)));
+        let line = place.map(|(source, line)| format!("{}:{line}: ", source.name)).unwrap_or_default();
+        let reason = refusal_lines(step.refused.as_deref().unwrap_or_default()).next().unwrap_or_default();
+        format!(
+            "{line}`{}` fails, which the script hides or ignores; what it should do is missing: {reason}",
+            step.text()
+        )
+    };
+    let mut all: Vec<String> = found.iter().take(MOST_IGNORED).map(sentence).collect();
+    if let Some(more) = found.len().checked_sub(MOST_IGNORED).filter(|more| *more > 0) {
+        all.push(format!("{more} more such commands; `tidegate check` lists all"));
+    }
+    all
+}
+
+/// The most commands that are listed there.
+const MOST_IGNORED: usize = 8;

@@ -8,9 +8,9 @@
 use crate::reach::{Reached, rule_of};
 use crate::reading::{CLSACT_EGRESS, PolicyModel};
 use crate::sets::bdd::TooLarge;
-use crate::walk::RuleKey;
-use crate::walk::tree::{By, Parts};
+use crate::walk::tree::By;
 use crate::walk::ways::{Way, reads_connmarks, rules, undecided};
+use crate::walk::{Parts, RuleKey};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::Handle;

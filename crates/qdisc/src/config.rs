@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::discipline::Visit;
 use crate::ingress;
 use crate::node::QdiscNode;
+use crate::paths::MAX_DEPTH;
 use crate::shaper::{FIRST_AUTO, Shaper};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -19,9 +20,6 @@ const CANNOT_MOVE: TcError =
     TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent");
 
 const UNKNOWN_KIND: TcError = TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown");
-
-/// How deep a tree may be.
-pub(crate) const MAX_DEPTH: u32 = 8;
 
 impl Shaper {
     /// Carries out an operation on a qdisc of this device.

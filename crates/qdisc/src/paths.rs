@@ -1,9 +1,11 @@
 //! The path from the root to each qdisc, by handle, so that operations need not walk the tree.
 
-use crate::config::MAX_DEPTH;
 use crate::node::QdiscNode;
 use alloc::collections::BTreeMap;
 use tidegate_packet::Handle;
+
+/// How deep a tree may be.
+pub(crate) const MAX_DEPTH: u32 = 8;
 
 /// The class that each qdisc was attached to when it was made.
 ///

@@ -2,14 +2,13 @@
 
 use crate::algo::adjusted_size;
 use crate::batch::Budget;
-use crate::config::MAX_DEPTH;
 use crate::context::{
     Context, DeviceInfo, DropCount, DropReason, Event, EventRing, RandomContext, Watchdogs,
 };
 use crate::discipline::{Dequeue, Enqueue, Visit};
 use crate::ingress::{Hooked, Ingress};
 use crate::node::QdiscNode;
-use crate::paths::{self, ParentIndex};
+use crate::paths::{self, MAX_DEPTH, ParentIndex};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_classify::{Redirect, Shared};

@@ -1,6 +1,6 @@
 //! A packet from the bytes of a recorded frame.
 
-use super::{Packet, has_ports, is_icmp};
+use super::fields::{Packet, has_ports, is_icmp};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_packet::Head;
 use tidegate_packet::header::{ethertype, proto};

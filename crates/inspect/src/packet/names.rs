@@ -87,3 +87,8 @@ pub(crate) fn number(table: &[(&str, u8)], name: &str) -> Option<u8> {
 pub(crate) fn name<'a>(table: &[(&'a str, u8)], number: u8) -> Option<&'a str> {
     table.iter().find(|(_, known)| *known == number).map(|(name, _)| *name)
 }
+
+/// The word for a protocol, if it has one.
+pub(crate) fn protocol_word(protocol: u8) -> Option<&'static str> {
+    name(PROTOCOLS, protocol)
+}

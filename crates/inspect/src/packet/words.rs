@@ -1,7 +1,7 @@
 //! A packet in words: read and written.
 
+use super::fields::{ANY_PORT, Packet, has_ports, is_icmp};
 use super::names::{CODE_POINTS, ECN, ICMP, ICMPV6, PROTOCOLS, TCP_FLAGS, name, number};
-use super::{ANY_PORT, Packet, has_ports, is_icmp};
 use core::fmt;
 use core::net::{IpAddr, Ipv6Addr};
 use tidegate_packet::Handle;
@@ -80,7 +80,7 @@ impl<'w> Words<'w> {
     }
 }
 
-pub(super) fn parse(text: &str) -> Read<Packet> {
+fn parse(text: &str) -> Read<Packet> {
     let spaced = text.replace("->", ">").replace('>', " > ");
     let mut words = Words(spaced.split_whitespace().collect::<Vec<_>>().into_iter().peekable());
     let mut packet = Packet { ports: (0, 0), ..Packet::default() };
@@ -391,6 +391,14 @@ impl fmt::Display for Packet {
 }
 
 impl Packet {
+    /// From words: `udp 192.168.1.7:5060 > [2001:db8::1]:5060 dscp EF len 200`.
+    ///
+    /// # Errors
+    /// The word that is not understood, why, and what to write instead.
+    pub fn parse(words: &str) -> Result<Packet, PacketError> {
+        parse(words)
+    }
+
     fn write_ends(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.ethertype {
             ethertype::ARP => f.write_str("arp")?,

@@ -2,7 +2,7 @@
 //! past the rate.
 
 use super::making::{at_word, edit, finding};
-use super::queues::{FIRST_WINDOW, led_to};
+use super::measured::{FIRST_WINDOW, led_to};
 use crate::drive::Bench;
 use crate::finding::{Finding, Level, Rule};
 use crate::reading::{PolicyModel, Step};

@@ -120,7 +120,7 @@ fn comes_there(
     let Some(parts) = context.reached.walked.seen.classes.get(&(place, By::Default)).cloned() else {
         return Ok(None);
     };
-    let mut ip = crate::walk::tree::Parts::default();
+    let mut ip = crate::walk::Parts::default();
     let space = &mut context.reached.walked.space;
     for (way, set) in &parts.0 {
         let plain = space.store.minus(*set, space.other)?;

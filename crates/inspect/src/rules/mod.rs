@@ -21,6 +21,7 @@ mod intent;
 mod leaf;
 mod making;
 mod marks;
+mod measured;
 mod netem;
 mod overwritten;
 mod parts;

@@ -51,7 +51,7 @@ fn beyond(
     if netem.latency_ns <= 0 || netem.jitter_ns <= netem.latency_ns || netem.slot.is_some() {
         return None;
     }
-    let (class, frame) = (super::queues::led_to(reading, qdisc)?, reading.frame(&qdisc.dev));
+    let (class, frame) = (super::measured::led_to(reading, qdisc)?, reading.frame(&qdisc.dev));
     let mut at_once = 0;
     let mut sent = 0;
     for _ in 0..ALONE {
@@ -159,7 +159,7 @@ struct Netem<'r> {
 }
 
 /// Segments that a TCP connection may begin with (RFC 6928).
-const FIRST_WINDOW: u64 = super::queues::FIRST_WINDOW as u64;
+const FIRST_WINDOW: u64 = super::measured::FIRST_WINDOW as u64;
 
 impl Netem<'_> {
     fn delay(&self) -> Nanos {

@@ -4,7 +4,8 @@
 use super::context::{RuleContext, classid};
 use crate::reading::Policed;
 use crate::sets::bdd::TooLarge;
-use crate::walk::tree::{By, Parts};
+use crate::walk::Parts;
+use crate::walk::tree::By;
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};

@@ -2,7 +2,7 @@
 //! and R6: a number that no policer has.
 
 use super::making::{at_word, edit, finding};
-use super::queues::FIRST_WINDOW;
+use super::measured::FIRST_WINDOW;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::{PacketEntry, Prober};

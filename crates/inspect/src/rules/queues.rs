@@ -2,6 +2,7 @@
 
 use super::idle::is_mentioned;
 use super::making::{at_word, edit, finding};
+use super::measured::{ACKNOWLEDGEMENT, FIRST_WINDOW, MOST_SHAPES, draws, led_to, longest_of};
 use super::{bursts, tiny};
 use crate::drive::{Bench, Filled, Unfinished};
 use crate::finding::{Finding, Fix, Level, Rule};
@@ -12,7 +13,7 @@ use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::{Handle, Nanos, Rate};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::{ClassLayout, ClassParams, Kind, NetemLoss, QdiscParams, Waits};
+use tidegate_policy::{ClassLayout, ClassParams, Kind, QdiscParams, Waits};
 use tidegate_qdisc::algo::adjusted_size;
 use tidegate_syntax::units::parse_time;
 
@@ -21,10 +22,6 @@ const LONG: Nanos = Nanos::millis(1000);
 const LONGISH: Nanos = Nanos::millis(250);
 /// A queue that holds less than the link sends in this time starves a single upload.
 const SHORT: Nanos = Nanos::millis(10);
-/// Shapes of leaves that are measured.
-pub(super) const MOST_SHAPES: usize = 64;
-/// An acknowledgement with timestamps and SACK blocks, on Ethernet.
-pub(super) const ACKNOWLEDGEMENT: u32 = 94;
 /// Frames offered at once to see how long a queue is.
 const FRAMES: usize = 4000;
 /// No packet takes less of the kernel's memory, bytes.
@@ -177,16 +174,6 @@ fn bucket(reading: &PolicyModel, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Op
         finding.fix = fixes.reduce(super::policers::joined);
     }
     Some(finding)
-}
-
-/// The class by whose number packets are sent to a qdisc; [`Handle::NONE`]: all come to the root. `None`:
-/// they cannot be.
-pub(super) fn led_to(reading: &PolicyModel, qdisc: &QdiscDump) -> Option<Handle> {
-    match qdisc.parent {
-        Handle::ROOT => Some(Handle::NONE),
-        class if reading.is_led_by_number(&qdisc.dev, class.qdisc()) => Some(class),
-        _ => None,
-    }
 }
 
 /// A leaf with its rates.
@@ -420,11 +407,6 @@ fn in_bucket<'r>(reading: &'r PolicyModel, qdisc: &'r QdiscDump) -> Vec<Length<'
     classes.filter_map(of).collect()
 }
 
-/// Bytes of the longest packets that a class is meant for: acknowledgements are short.
-pub(super) fn longest_of(reading: &PolicyModel, class: &ClassDump) -> u32 {
-    if reading.takes_acks(class) { ACKNOWLEDGEMENT } else { reading.frame(&class.dev) }
-}
-
 /// A queue that, filled, takes long to empty.
 fn long(
     reading: &PolicyModel,
@@ -564,7 +546,7 @@ fn by_hand(length: &Length<'_>) -> Fix {
     Fix { what, edits: Vec::new() }
 }
 
-pub(super) fn at_limit(step: &Step) -> Option<SourceLocation> {
+fn at_limit(step: &Step) -> Option<SourceLocation> {
     let keyword = if step.after("limit").is_some() { "limit" } else { "latency" };
     at_word(step, keyword)
 }
@@ -593,9 +575,6 @@ fn short(length: &Length<'_>) -> Option<Finding> {
     })
 }
 
-/// Segments that a TCP connection may begin with (RFC 6928).
-pub(super) const FIRST_WINDOW: u32 = 10;
-
 /// Whether a queue of this kind takes arrivals until it is full. hhf separates large flows from small, and
 /// drops nothing before.
 pub(super) fn until_full(kind: Kind) -> bool {
@@ -605,13 +584,6 @@ pub(super) fn until_full(kind: Kind) -> bool {
 /// Is it an sfq whose flows are kept short by random early detection?
 fn has_red(qdisc: &QdiscDump) -> bool {
     matches!(&qdisc.params, QdiscParams::Sfq(sfq) if sfq.red.is_some())
-}
-
-/// Is it a netem that treats each packet by a draw?
-pub(super) fn draws(params: &QdiscParams) -> bool {
-    let QdiscParams::Netem(netem) = params else { return false };
-    let loses = !matches!(netem.loss, NetemLoss::Random(0));
-    netem.jitter_ns != 0 || loses || netem.reorder.is_some() || netem.duplicate != 0
 }
 
 /// A limit of memory that no frame fits in, or less than a connection's first window. What is counted is what

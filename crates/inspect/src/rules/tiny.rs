@@ -2,7 +2,7 @@
 //! device has a short queue of its own.
 
 use super::making::{at_word, finding};
-use super::queues::{ACKNOWLEDGEMENT, FIRST_WINDOW, MOST_SHAPES, draws, led_to, longest_of};
+use super::measured::{ACKNOWLEDGEMENT, FIRST_WINDOW, MOST_SHAPES, draws, led_to, longest_of};
 use crate::drive::Bench;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{PolicyModel, Step, Word};

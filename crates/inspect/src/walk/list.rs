@@ -4,7 +4,7 @@
 use crate::sets::bdd::{Map, Set, TooLarge};
 use crate::sets::field::View;
 use crate::sets::set::{Space, U32Sets};
-use crate::walk::States;
+use crate::walk::state::States;
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};

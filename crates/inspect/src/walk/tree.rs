@@ -5,7 +5,7 @@ use crate::sets::bdd::{Map, Set, TooLarge};
 use crate::sets::field::View;
 use crate::sets::set::Space;
 use crate::walk::list::{Before, List, Lists, Verdict};
-use crate::walk::{Passing, Priority, States};
+use crate::walk::state::{Parts, Passing, Priority, States};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::QdiscDump;
@@ -17,32 +17,6 @@ const MOST_HOPS: usize = 9;
 const DEEPEST_TREE: usize = 16;
 /// The handle of ingress and clsact.
 pub(crate) const HOOKS: Handle = Handle::new(0xffff, 0);
-
-/// Sets of packets by the way they come.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Parts(pub(crate) Vec<(usize, Set)>);
-
-impl Parts {
-    pub(crate) fn add(&mut self, space: &mut Space, way: usize, set: Set) -> Result<(), TooLarge> {
-        if set.is_empty() {
-            return Ok(());
-        }
-        match self.0.iter_mut().find(|(known, _)| *known == way) {
-            Some((_, known)) => *known = space.store.or(*known, set)?,
-            None => self.0.push((way, set)),
-        }
-        Ok(())
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The set that comes by one way.
-    pub(crate) fn by(&self, way: usize) -> Set {
-        self.0.iter().find(|(known, _)| *known == way).map_or(Set::NONE, |(_, set)| *set)
-    }
-}
 
 /// What is known of a filter.
 #[derive(Clone, Debug, Default)]

@@ -5,8 +5,9 @@ use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::View;
 use crate::sets::set::{Space, Vocabulary};
 use crate::walk::list::{List, lists};
+use crate::walk::rules::{Hook, RuleKey, RuleSeen, Walk, fits};
+use crate::walk::state::{Passing, Priority, State, States};
 use crate::walk::tree::{Classes, HOOKS, Led, Place, Seen, Tree, classes_of, lists_of};
-use crate::walk::{Hook, Passing, Priority, RuleKey, RuleSeen, State, States, Walk};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_classify::netfilter::NetfilterTable;
 use tidegate_gateway::DeviceKind;
@@ -476,7 +477,7 @@ fn names(reading: &PolicyModel, named: impl Fn(&Condition) -> Option<String>) ->
         reading.gateway.devices().map(|id| reading.gateway.name(id).to_owned()).collect();
     let mut names = Vec::new();
     for pattern in patterns {
-        let fitting: Vec<&String> = devices.iter().filter(|name| crate::walk::fits(&pattern, name)).collect();
+        let fitting: Vec<&String> = devices.iter().filter(|name| fits(&pattern, name)).collect();
         match pattern.strip_suffix('+') {
             _ if !fitting.is_empty() => names.extend(fitting.into_iter().cloned()),
             Some(prefix) => names.push(format!("{prefix}0")),

@@ -1,10 +1,11 @@
 //! Aggregates: up to eight classes of the same weight and longest packet, scheduled as one and served in
 //! turns among themselves.
 
-use super::groups::PLACES;
 use crate::algo::{IndexList, Linked, ListLink};
 use alloc::vec::Vec;
 
+/// Binary places of virtual time per byte and weight.
+pub(super) const PLACES: u32 = 30;
 /// 1 in the fixed point of inverse weights.
 pub(super) const ONE: u32 = 1 << PLACES;
 

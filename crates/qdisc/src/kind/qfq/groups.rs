@@ -8,14 +8,12 @@
 //!
 //! Virtual time wraps, so it is compared by the sign of differences.
 
-use super::aggregates::Aggregate;
+use super::aggregates::{Aggregate, PLACES};
 use crate::algo::IndexList;
 
 /// Groups, and slots in each.
 const GROUPS: usize = 25;
 const SLOTS: u64 = 32;
-/// Binary places of virtual time per byte and weight.
-pub(super) const PLACES: u32 = 30;
 /// The longest packet, as a shift.
 const LONGEST: u32 = 16;
 
