@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Place as Directory, TIDEGATE};
+use common::{Place as Directory, TIDEGATE, skip_terminal};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -216,9 +216,7 @@ fn words_of(sent: &str) -> String {
 /// `script` is the terminal; where there is none of it, the test is skipped.
 #[test]
 fn top_on_a_terminal_leaves_out_idle_classes_and_restores_the_screen() {
-    let probe = Command::new("script").args(["-qec", "true", "/dev/null"]).stdin(Stdio::null()).output();
-    if !probe.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: no `script`, which is the terminal here");
+    if skip_terminal() {
         return;
     }
     let Some(mut bench) = Bench::new("screen") else { return };

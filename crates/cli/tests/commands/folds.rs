@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::computer::Computer;
-use common::{Place, TIDEGATE, skip};
+use common::{Place, TIDEGATE, skip, skip_terminal};
 use std::process::{Command, Stdio};
 
 /// A terminal on a computer of its own: what devices the one has that runs the tests must not matter.
@@ -15,19 +15,10 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// `None`, with the reason printed, where there is no sandbox, no `script`, or it can open no terminal.
     pub(crate) fn new(name: &str) -> Option<Terminal> {
-        if skip() {
+        if skip() || skip_terminal() {
             return None;
         }
-        let probe = Command::new("script").args(["-qec", "true", "/dev/null"]).stdin(Stdio::null()).output();
-        let reason = match probe {
-            Ok(output) if output.status.success() => {
-                return Some(Terminal { computer: Computer::new(name), place: filled(name) });
-            }
-            Ok(output) => String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).trim().to_owned(),
-            Err(error) => error.to_string(),
-        };
-        eprintln!("SKIPPED: `script` opens no terminal: {reason}");
-        None
+        Some(Terminal { computer: Computer::new(name), place: filled(name) })
     }
 
     /// What a command shows on a terminal of so many columns.

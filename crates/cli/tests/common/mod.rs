@@ -12,7 +12,7 @@ pub(crate) mod wire;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
@@ -26,6 +26,18 @@ pub(crate) fn skip() -> bool {
             true
         }
     }
+}
+
+/// True, with the reason printed, where `script`, which is the terminal of tests, opens none.
+pub(crate) fn skip_terminal() -> bool {
+    let probe = Command::new("script").args(["-qec", "true", "/dev/null"]).stdin(Stdio::null()).output();
+    let reason = match probe {
+        Ok(output) if output.status.success() => return false,
+        Ok(output) => String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).trim().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    eprintln!("SKIPPED: `script` opens no terminal: {reason}");
+    true
 }
 
 /// A directory that goes when the test ends.
