@@ -19,10 +19,8 @@ pub type RecordingFiles = BTreeMap<String, String>;
 /// # Panics
 /// When there is no such archive, or it is none.
 pub fn recordings(archive: &str) -> BTreeMap<String, RecordingFiles> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../cli/tests/data/{archive}.tar.gz"));
-    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut all: BTreeMap<String, RecordingFiles> = BTreeMap::new();
-    for entry in tar::Archive::new(GzDecoder::new(file)).entries().expect("an archive") {
+    for entry in opened(archive).entries().expect("an archive") {
         let mut entry = entry.expect("an entry");
         let path = entry.path().expect("a path").into_owned();
         let name = |path: Option<&std::ffi::OsStr>| path.unwrap_or_default().to_string_lossy().into_owned();
@@ -36,6 +34,30 @@ pub fn recordings(archive: &str) -> BTreeMap<String, RecordingFiles> {
     let complete = |script: &String| !script.contains("distribution experimental");
     all.retain(|_, files| files.get("script.tc").is_some_and(complete));
     all
+}
+
+/// The text files of an archive, by their names without endings.
+///
+/// # Panics
+/// When there is no such archive, or a file is no text.
+pub fn texts(archive: &str) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for entry in opened(archive).entries().expect("an archive") {
+        let mut entry = entry.expect("an entry");
+        if entry.header().entry_type().is_file() {
+            let path = entry.path().expect("a path").into_owned();
+            let mut text = String::new();
+            entry.read_to_string(&mut text).expect("a text");
+            all.insert(path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), text);
+        }
+    }
+    all
+}
+
+fn opened(archive: &str) -> tar::Archive<GzDecoder<File>> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../cli/tests/data/{archive}.tar.gz"));
+    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    tar::Archive::new(GzDecoder::new(file))
 }
 
 /// Where a text differs from the kernel's, by its first line that does; `None`: nowhere.
