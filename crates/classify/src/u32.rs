@@ -387,7 +387,12 @@ impl Table {
             let place: u32 = self.number << 20 | bucket << 12;
             entries.extend(nodes.iter().map(|node| FilterEntry::Filter {
                 handle: place | node.number,
-                params: FilterParams::U32(U32Params { table: place, ..node.params.clone() }),
+                params: FilterParams::U32(U32Params {
+                    table: place,
+                    // The kernel lists no mark where no bit of it is compared.
+                    mark: node.params.mark.filter(|(value, mask)| value | mask != 0),
+                    ..node.params.clone()
+                }),
                 hits: Some(node.hits.clone()),
                 actions: node.actions.dump(context),
             }));

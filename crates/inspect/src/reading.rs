@@ -392,6 +392,7 @@ fn machine(devices: &[(String, DeviceSpec)], dissector: Dissector, ops: &[Op]) -
     }
     gateway
 }
+
 /// The most characters of a class's name that are printed beside its number. No name of a short policy's own
 /// is longer.
 const LONGEST_NAME: usize = 48;

@@ -1,19 +1,21 @@
-//! The fields of a packet that flower compares: those of the innermost headers, as the dissector comes to
-//! them.
+//! The fields of a packet that flower compares: behind VLAN tags and PPPoE, but not what a tunnel
+//! carries (recorded: answers-classify/flower-fields).
 
 use crate::conntrack::flower_state;
 use crate::context::ClassifyContext;
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_packet::{Addrs, innermost, transport};
+use tidegate_packet::{Addrs, Dissector, FlowKeys, dissect, innermost, transport};
 use tidegate_policy::{FlowerField, FlowerKey};
 
 /// What was read of one packet.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     inner: Option<Inner>,
+    /// Whether the packet is a tunnel's, and then its own keys: the pool has those of what it carries.
+    tunnel: Option<Option<FlowKeys>>,
 }
 
-/// What is read of the innermost headers beside the keys of the flow.
+/// What is read of the headers beside the keys of the flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Inner {
     dsfield: u8,
@@ -50,16 +52,28 @@ impl Fields {
             F::DstMac => mac(context, -14),
             F::SrcMac => mac(context, -8),
             F::ArpSip | F::ArpTip | F::ArpOp | F::ArpSha | F::ArpTha => arp(field, context),
-            _ => keyed(field, context),
+            _ => {
+                let tunnel = self.tunnel.get_or_insert_with(|| own_keys(context));
+                keyed(field, tunnel.as_ref(), context)
+            }
         }
     }
 }
 
+/// The keys of a packet that carries another one.
+fn own_keys(context: &ClassifyContext<'_>) -> Option<FlowKeys> {
+    let head = context.pool.head(context.pkt);
+    let (family, network) = innermost(head, Dissector::Legacy)?;
+    let (protocol, _) = transport(family, network)?;
+    let tunnels = matches!(protocol, proto::IPIP | proto::IPV6 | proto::GRE);
+    tunnels.then(|| dissect(head, Dissector::Legacy))
+}
+
 /// Fields among the keys of the flow.
-fn keyed(field: FlowerField, context: &mut ClassifyContext<'_>) -> u128 {
+fn keyed(field: FlowerField, tunnel: Option<&FlowKeys>, context: &mut ClassifyContext<'_>) -> u128 {
     use FlowerField as F;
     let outer = context.pool.meta(context.pkt).ethertype;
-    let keys = context.pool.keys(context.pkt);
+    let keys = tunnel.unwrap_or_else(|| context.pool.keys(context.pkt));
     let [first, second] = keys.vlan.map(|tag| tag.map_or(0, |(tci, _)| tci));
     u128::from(match field {
         F::NumVlans => keys.vlan.iter().flatten().count() as u16,
@@ -116,7 +130,7 @@ fn arp(field: FlowerField, context: &ClassifyContext<'_>) -> u128 {
 impl Inner {
     fn of(context: &ClassifyContext<'_>) -> Inner {
         let (head, meta) = (context.pool.head(context.pkt), context.pool.meta(context.pkt));
-        let Some((family, network)) = innermost(head, context.pool.dissector()) else {
+        let Some((family, network)) = innermost(head, Dissector::Legacy) else {
             return Inner::default();
         };
         let outermost = network.len() == head.network().len();

@@ -6,6 +6,7 @@ use tidegate_packet::{Head, Meta, Nanos, Pool, Time};
 use tidegate_policy::netfilter::Connstate;
 
 const SEQUENCES: &str = include_str!("../data/tcp-sequences.txt");
+const FLAGS: &str = include_str!("../data/tcp-flags.txt");
 const CONNECTIONS: &str = include_str!("../data/connections.txt");
 const FRAME_LEN: u32 = 60;
 
@@ -131,4 +132,26 @@ fn a_lost_first_packet_leaves_no_connection() {
     connections.abandon(&pool, &pkt);
     pool.release(pkt);
     assert!(connections.is_empty());
+}
+
+#[test]
+fn every_combination_of_tcp_flags_in_every_state() {
+    let mut pool = Pool::new(1);
+    let mut differing = Vec::new();
+    let all: Vec<&str> = lines(FLAGS).collect();
+    for (client, line) in (1..).zip(&all) {
+        let mut connections = Conntrack::default();
+        connections.activate(false);
+        for word in line.split(' ').skip(1) {
+            let (who, wanted) = word.split_once('=').expect("a packet and its state");
+            let packet = packet(client, proto::TCP, flags(&who[1..]), who.starts_with('r'));
+            let output = pass(&mut connections, &mut pool, Time(1000), packet);
+            if !output.starts_with(wanted) {
+                differing.push(format!("{line}: {word}, ours {output}"));
+                break;
+            }
+        }
+    }
+    assert_eq!(differing, Vec::<String>::new());
+    assert!(all.len() > 1100, "only {} lines", all.len());
 }

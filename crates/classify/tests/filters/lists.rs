@@ -162,7 +162,9 @@ impl Lists {
 
     fn filter(&mut self, now: Time, op: &FilterOp) -> Result<(), Elsewhere> {
         let matches = |act: &Act| {
-            matches!(act, Act::Mirred(_) | Act::Ct(_) | Act::Connmark(_) | Act::Ctinfo(_) | Act::Sample(_))
+            // A sample is drawn at random, but for one of every packet.
+            let draws = matches!(act, Act::Sample(sample) if sample.rate != Some(1));
+            draws || matches!(act, Act::Mirred(_) | Act::Ct(_))
         };
         let indev = op.params.clone().is_some_and(|mut params| params.indev_mut().is_some());
         if indev || op.actions.iter().any(|action| matches(&action.act)) {

@@ -6,6 +6,7 @@
 
 mod commands;
 mod conntrack;
+mod held;
 mod lists;
 mod netfilter;
 mod recordings;

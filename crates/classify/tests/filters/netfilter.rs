@@ -1,6 +1,6 @@
-//! Rules of iptables as a real Linux counted them (`data/netfilter.txt` describes the run).
+//! Rules of iptables as a real Linux counted them (`data/netfilter.txt` describes the runs).
 
-use std::fmt::Write as _;
+use super::vectors::words;
 use tidegate_classify::conntrack::{Conntrack, begin_hooks};
 use tidegate_classify::netfilter::{HookDevices, NetfilterTable, NetfilterVerdict};
 use tidegate_packet::Pool;
@@ -9,23 +9,38 @@ use tidegate_policy::netfilter::Hook;
 use tidegate_recording::{Recording, RowKind, Texts, at};
 use tidegate_syntax::iptables::{IptCommand, parse};
 
-const RULES: &str = include_str!("../data/netfilter.txt");
-const PACKETS: &str = include_str!("../data/packets.csv");
+const SESSION: &str = include_str!("../data/netfilter-session.txt");
+/// Rules, and the packets that came by them.
+const RUNS: [(&str, &str); 2] = [
+    (include_str!("../data/netfilter.txt"), include_str!("../data/packets.csv")),
+    (include_str!("../data/netfilter-2.txt"), include_str!("../data/packets-3.csv")),
+];
 
 #[test]
 fn rules_count_as_linux_did() {
+    for (rules, packets) in RUNS {
+        let kernel: Vec<&str> = rules.lines().filter(|line| line.starts_with("= ")).collect();
+        let commands: Vec<&str> = rules.lines().filter(|line| line.starts_with("iptables ")).collect();
+        let ours = counted(&commands, packets);
+        let differ = (0..).zip(ours.iter().zip(&kernel)).filter(|(_, (ours, kernel))| ours != *kernel);
+        let differ: Vec<_> = differ.map(|(at, both)| (commands.get::<usize>(at), both)).collect();
+        assert!(differ.is_empty() && ours.len() == kernel.len(), "{differ:#?}");
+    }
+}
+
+/// What each rule of FORWARD, a and b counts after these commands and packets: `= CHAIN PACKETS BYTES`.
+fn counted(commands: &[&str], packets: &str) -> Vec<String> {
     let (mut mangle, mut connections, mut pool) =
         (NetfilterTable::new(false, "mangle"), Conntrack::default(), Pool::new(1));
-    connections.activate(false);
-    for line in RULES.lines().filter(|line| line.starts_with("iptables ")) {
-        let words: Vec<String> = line.split(' ').skip(1).map(str::to_owned).collect();
-        match parse("iptables", &words).expect(line).command {
-            IptCommand::Apply(op) => mangle.apply(&op).expect(line),
-            other => panic!("{line}: {other:?}"),
+    connections.activate(true);
+    for command in commands {
+        match parse("iptables", &words(command)[1..]).expect(command).command {
+            IptCommand::Apply(op) => mangle.apply(&op).expect(command),
+            other => panic!("{command}: {other:?}"),
         }
     }
     // The broadcast went to a neighbour's address, which routers pass on.
-    let schedule = PACKETS.replace("255.255.255.255,udp", "10.9.0.255,udp");
+    let schedule = packets.replace("255.255.255.255,udp", "10.9.0.255,udp");
     let texts = Texts { link: "0 0 1500 1000", schedule: &schedule, random: None, has_frames: false };
     let forward = mangle.at_hook(Hook::Forward).next().expect("mangle has it").1;
     let place = HookDevices { input: "in1", output: "link0" };
@@ -43,13 +58,35 @@ fn rules_count_as_linux_did() {
         }
         pool.release(pkt);
     }
-    let mut ours = String::new();
-    for chain in ["FORWARD", "a", "b"] {
-        let chain = mangle.chains().iter().find(|there| there.name == chain).expect("it was made");
-        for rule in &chain.rules {
-            let _ = writeln!(ours, "= {} {} {}", chain.name, rule.packets, rule.bytes);
+    let mut counts = Vec::new();
+    for name in ["FORWARD", "a", "b"] {
+        let chain = mangle.chains().iter().find(|chain| chain.name == name);
+        let rules = chain.into_iter().flat_map(|chain| &chain.rules);
+        counts.extend(rules.map(|rule| format!("= {name} {} {}", rule.packets, rule.bytes)));
+    }
+    counts
+}
+
+/// Commands in turn: those that Linux refused are refused, and each table has as many rules as it had there.
+#[test]
+fn commands_are_refused_as_linux_did() {
+    let names = ["mangle", "filter", "nat", "raw"];
+    let mut tables = names.map(|name| NetfilterTable::new(false, name));
+    let mut differ = String::new();
+    for line in SESSION.lines().filter(|line| !line.starts_with('#')) {
+        let (verdict, command) = line.split_once(" -t ").expect("a command");
+        let table = &mut tables[names.iter().position(|name| command.starts_with(name)).expect("a table")];
+        let done = match parse("iptables", &words(&format!("-t {command}"))).map(|parsed| parsed.command) {
+            Ok(IptCommand::Apply(op)) => table.apply(&op).is_ok(),
+            Ok(IptCommand::Check(op)) => table.clone().apply(&op).is_ok(),
+            // iptables itself refuses it.
+            _ => false,
+        };
+        let rules: usize = table.chains().iter().map(|chain| chain.rules.len()).sum();
+        let found = format!("{} {rules}", if done { '+' } else { '-' });
+        if found != verdict {
+            differ += &format!("{command}: Linux {verdict}, here {found}\n");
         }
     }
-    let kernel: Vec<&str> = RULES.lines().filter(|line| line.starts_with("= ")).collect();
-    assert_eq!(ours.lines().collect::<Vec<_>>(), kernel);
+    assert!(differ.is_empty(), "{differ}");
 }

@@ -9,8 +9,13 @@ use tidegate_recording::line::{pieces, plain};
 use tidegate_recording::{DRAIN, Recording, RowKind, SCRIPT_AT, Texts, at};
 
 /// The archives, and how many of their recordings have filters at the root or at clsact's egress only.
-const ARCHIVES: [(&str, usize); 4] =
-    [("traces", 12), ("answers-B", 1), ("answers-filters", 3), ("answers-rewrite", 33)];
+const ARCHIVES: [(&str, usize); 5] = [
+    ("traces", 12),
+    ("answers-B", 1),
+    ("answers-filters", 3),
+    ("answers-rewrite", 33),
+    ("answers-classify", 17),
+];
 
 /// Qdiscs that drop or mark before they ask filters, write into frames, or ask the root's filters twice
 /// (hfsc).

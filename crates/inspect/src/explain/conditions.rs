@@ -46,7 +46,8 @@ pub(super) fn condition_sentences(params: &FilterParams, hits: &U32Hits, here: H
 
 /// What a packet has where a field is compared, of those that people know by sight.
 fn fact(field: FlowerField, head: &Head) -> Option<String> {
-    let keys = dissect(head, Dissector::Modern);
+    // Flower does not look into tunnels.
+    let keys = dissect(head, Dissector::Legacy);
     let addresses = || match keys.addrs {
         Addrs::V4(source, destination) => {
             Some([source, destination].map(|bytes| Ipv4Addr::from(bytes).to_string()))

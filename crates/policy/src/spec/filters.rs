@@ -173,7 +173,7 @@ pub const ROUTE: FilterSpec = FilterSpec {
 /// flower.
 pub const FLOWER: FilterSpec = FilterSpec {
     name: "flower",
-    title: "by fields of the headers, the innermost where there are several",
+    title: "by fields of the headers, but not of what a tunnel carries",
     options: &[
         OptionSpec::exact(
             "ip_proto",
