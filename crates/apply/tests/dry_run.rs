@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::path::PathBuf;
-use tidegate_apply::{ApplyOptions, BackendChoice, ErrorKind, Notice, Wanted};
+use tidegate_apply::{ApplyOptions, BackendChoice, ErrorKind, Notice};
 use tidegate_netlink::Kernel;
 use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::netlink::Links;
@@ -50,7 +50,7 @@ fn a_plan_is_printed_and_nothing_is_changed() {
             Links::open().and_then(|mut links| links.create_like("wan0", "dummy", 1000)).expect("a device");
             let notices = RefCell::new(Vec::new());
             let report = |notice: Notice| notices.borrow_mut().push(notice);
-            let wanted = Wanted::read(&options, &report).expect("a policy");
+            let wanted = tidegate_apply::read(&options, &report).expect("a policy");
             assert_eq!(wanted.devices(), ["wan0"]);
             let dump = tidegate_apply::apply(&options, &wanted, &report).expect("a plan");
             let installed = Kernel::open().expect("netlink").installed("wan0").expect("it is there").0;
@@ -71,8 +71,9 @@ fn a_failed_apply_has_its_kind_of_failure() {
     let file = batch.0.clone();
     let kinds = place
         .go(move || {
-            let kind =
-                |options: ApplyOptions| Wanted::read(&options, &|_| {}).map(drop).expect_err("no").kind();
+            let kind = |options: ApplyOptions| {
+                tidegate_apply::read(&options, &|_| {}).map(drop).expect_err("no").kind()
+            };
             let missing = kind(ApplyOptions::of(vec!["/nowhere/at/all.batch".into()]));
             let device = kind(ApplyOptions::of(vec![file]));
             let nothing = tidegate_apply::revert(None, &|_| {}).expect_err("nothing is applied").kind();
