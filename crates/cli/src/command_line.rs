@@ -428,7 +428,9 @@ mod tests {
     }
 
     /// The commands with `--json`, and the published schema of what that prints.
-    const SCHEMAS: [(&str, &str); 29] = [
+    const SCHEMAS: [(&str, &str); 31] = [
+        ("sweep", "sweep"),
+        ("results", "sweep"),
         ("quick", "quick"),
         ("ping", "ping"),
         ("measure", "experiment"),

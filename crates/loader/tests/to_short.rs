@@ -372,8 +372,8 @@ fn short_policies_come_back() {
     for preset in &PRESETS {
         for lan in ["", "lan = \"br-lan\"\n"] {
             let text = format!(
-                "device = \"eth0\"\n{lan}link = \"vdsl2 pppoe\"\nup = \"10mbit\"\ndown = \"50mbit\"\npreset \
-                = \"{}\"\n",
+                "device = \"eth0\"\n{lan}link = \"vdsl2 pppoe\"\nup = \"10mbit\"\ndown = \"50mbit\"\nkind = \
+                \"classes\"\npreset = \"{}\"\n",
                 preset.name
             );
             let policy = read_text("policy.toml", &text, &ReadOptions::default()).expect("a policy");

@@ -166,7 +166,7 @@ fn settings_of_sqm_and_fireqos_come_to_policies() {
         let imported = tidegate(&["import", "--print", "batch", name]);
         assert!(imported.status.success(), "{name}");
         assert!(
-            stdout(&imported).contains(&format!("dev {device} root handle 1: ")),
+            stdout(&imported).contains(&format!("dev {device} root handle ")),
             "{name}: {}",
             stdout(&imported)
         );

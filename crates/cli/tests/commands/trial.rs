@@ -185,7 +185,7 @@ fn classes_out_of_reach_are_named() {
         trial.tree.iter().filter_map(|n| Some((n.id.as_str(), n.unreachable.as_deref()?))).collect();
     let expected = [
         ("1:20", "its filter matches mark 2, which no rule that was carried out sets"),
-        ("1:30", "no filter, mark or default leads to it"),
+        ("1:30", "no filter, mark or default that was carried out leads to it"),
     ];
     assert_eq!(unreached, expected);
     assert!(made_for_classes(&trial).contains(&"1:40"), "a conversation was made for 1:40");
