@@ -546,7 +546,7 @@ pub fn failed(error: io::Error) {
 }
 
 /// Notes that something was not written, which the command itself reports.
-fn note_failure(error: &io::Error) {
+pub(crate) fn note_failure(error: &io::Error) {
     note_first(error.kind(), || Failure::Said);
 }
 

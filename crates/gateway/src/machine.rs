@@ -15,7 +15,7 @@ use tidegate_packet::{Dissector, Handle, Head, Pkt, Pool, RandomSource, Redirect
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::netfilter::{Hook, NfOp};
 use tidegate_policy::{Errno, Op, TcError, Verb};
-use tidegate_qdisc::{BacklogLocation, DropReason, Event, NO_BLOCK, Switches, XmitStatus};
+use tidegate_qdisc::{BacklogLocation, DropReason, Event, NO_BLOCK, Shaper, Switches, XmitStatus};
 
 /// What a call on the gateway needs beside it: the time, where packets live, and randomness.
 pub struct GatewayContext<'a> {
@@ -482,11 +482,7 @@ impl Gateway {
         device: DeviceId,
         parent: Handle,
     ) -> Result<Vec<FilterDump>, TcError> {
-        self.count_actions(now);
-        let name = self.name(device).to_owned();
-        let mut dumps = self.lent(device, |shaper| shaper.dump_filters(now, &name, parent))?;
-        self.name_devices(&mut dumps);
-        Ok(dumps)
+        self.listed(now, device, |shaper, name| shaper.dump_filters(now, name, parent))
     }
 
     /// The chains of filters of a qdisc or class, oldest first, and where they are.
@@ -508,9 +504,19 @@ impl Gateway {
         device: DeviceId,
         parent: Handle,
     ) -> Result<Vec<FilterDump>, TcError> {
+        self.listed(now, device, |shaper, name| shaper.own_filters(now, name, parent))
+    }
+
+    /// Filters of a device with what their actions counted and the names of the devices in them.
+    fn listed(
+        &mut self,
+        now: Time,
+        device: DeviceId,
+        list: impl FnOnce(&mut Shaper, &str) -> Result<Vec<FilterDump>, TcError>,
+    ) -> Result<Vec<FilterDump>, TcError> {
         self.count_actions(now);
         let name = self.name(device).to_owned();
-        let mut dumps = self.lent(device, |shaper| shaper.own_filters(now, &name, parent))?;
+        let mut dumps = self.lent(device, |shaper| list(shaper, &name))?;
         self.name_devices(&mut dumps);
         Ok(dumps)
     }

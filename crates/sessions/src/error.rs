@@ -40,6 +40,15 @@ impl Error {
             _ => None,
         }
     }
+
+    /// The failure of a file or another system call that caused this.
+    pub fn io(&self) -> Option<&io::Error> {
+        match self {
+            Error::Io(error) => Some(error),
+            Error::During { cause, .. } => cause.io(),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Error {

@@ -7,26 +7,31 @@
 //! The rows are the same to the byte however many processors, shards or interruptions there are.
 
 use crate::error::Error;
-use std::collections::{BTreeMap, VecDeque};
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
-use tidegate_scenario::model::Scenario;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tidegate_measure::experiment::figures;
+use tidegate_scenario::model::{PolicySource, Scenario, TimelineEvent};
 use tidegate_scenario::prepare::{Prepared, prepare};
 use tidegate_scenario::run::{CaseRun, RunError, RunWatch};
 use tidegate_scenario::settings::set;
 use tidegate_scenario::tables::Diagnostic;
 use tidegate_scenario::{Files, can_be_simulated, parse, simulate_case};
 use tidegate_sweep::{SweepCase, SweepHead, SweepRun, SweepTable, csv_head, figures_of, numeric};
+use tidegate_sys::output_file;
 
 /// The first line of a journal, with the sweep's id behind it.
 const JOURNAL: &str = "# journal of sweep ";
 /// What ends the rows of a run, with its number behind it: rows without it were cut off.
 const DONE: &str = "# run ";
-/// The most runs of one sweep.
+/// The most runs of one sweep, and of one part of it, whose rows are kept in memory.
 pub const MAX_RUNS: u64 = 100_000_000;
+const MAX_PART: u64 = 1_000_000;
+/// The most bytes of a journal.
+const MAX_JOURNAL: u64 = 2 << 30;
 /// Cases whose text is read before anything runs; of more, the first and the last.
 const READ_FIRST: usize = 10_000;
 
@@ -107,6 +112,12 @@ impl<'j> PreparedSweep<'j> {
                 "these are {runs} runs; {MAX_RUNS} are the most of one sweep"
             )));
         }
+        let part = runs / job.shard.1.max(1);
+        if part > MAX_PART {
+            return Err(Error::Invalid(format!(
+                "these are {part} runs at once; {MAX_PART} are the most: run the sweep in parts (--shard)"
+            )));
+        }
         let axes: Vec<String> = job
             .cases
             .first()
@@ -121,9 +132,13 @@ impl<'j> PreparedSweep<'j> {
         ));
         let settings = job.cases.iter().flat_map(|case| &case.settings);
         parts.extend(settings.map(|one| format!("{}={}", one.path, one.value)));
-        // Scripts and recorded links are files of their own.
+        // Scripts and recorded links are files of their own. What a script calls is known by what it does in
+        // the first case.
         parts.extend(prepared.setups.iter().flatten().flat_map(|setup| setup.shown.clone()));
-        parts.push(format!("{:?}", scenario.cables));
+        parts.push(format!("{:?} {:?}", scenario.cables, scenario.at));
+        parts.extend(scenario.policies.iter().map(|policy| format!("{:?} {:?}", policy.links, policy.at)));
+        let unprepared = read(&job, files, 0).map_err(Error::Invalid)?;
+        parts.extend(scripts(&unprepared).map(|path| files.text(path).unwrap_or_default()));
         let head = SweepHead { id: SweepHead::id_of(parts.iter().map(String::as_str)), runs, axes };
         let numeric = numeric(job.cases, head.axes.len());
         let kept = Mutex::new(VecDeque::from([(0, Arc::new(OnceLock::from(Ok(first.clone()))))]));
@@ -164,33 +179,20 @@ impl<'j> PreparedSweep<'j> {
         let total = self.runs();
         let left: Vec<u64> = self.numbers().filter(|run| !table.runs.contains_key(run)).collect();
         (watch.begin)(total - left.len() as u64, total);
-        let results = Mutex::new((file, BTreeMap::new(), None::<Error>));
+        let outcome = Mutex::new(Outcome { journal: file, ..Outcome::default() });
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let work = || {
             while !watch.stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
                 let Some(run) = left.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                let outcome = self.run(*run, watch.stop);
-                let Ok(mut results) = results.lock() else { break };
-                let written = match outcome {
-                    // It was stopped in its middle: what it has is not what a whole run has.
-                    Ok(None) => break,
-                    Ok(Some(done)) => {
-                        let rows = done.csv(&self.head, &self.numeric);
-                        let block = format!("{rows}{DONE}{run}\n");
-                        results.1.insert(*run, done);
-                        results
-                            .0
-                            .as_mut()
-                            .map_or(Ok(()), |file| file.write_all(block.as_bytes()))
-                            .map_err(Error::Io)
-                    }
-                    Err(wrong) => Err(Error::Invalid(wrong)),
-                };
-                match written {
+                let run = self.run(*run, watch.stop).map_err(Error::Invalid);
+                // Of a run that was stopped in its middle, nothing is kept.
+                let Some(run) = run.transpose() else { break };
+                let Ok(mut outcome) = outcome.lock() else { break };
+                match run.and_then(|(run, known)| outcome.keep(run, &known, self, journal)) {
                     Ok(()) => (watch.done)(),
                     Err(error) => {
                         failed.store(true, Ordering::Relaxed);
-                        results.2.get_or_insert(error);
+                        outcome.error.get_or_insert(error);
                     }
                 }
             }
@@ -203,16 +205,18 @@ impl<'j> PreparedSweep<'j> {
             }
             work();
         });
-        let (_, done, error) = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(error) = error {
-            return Err(error);
+        let outcome = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match outcome.error {
+            Some(error) => Err(error),
+            None => {
+                table.runs.extend(outcome.done);
+                Ok(table)
+            }
         }
-        table.runs.extend(done);
-        Ok(table)
     }
 
-    /// One run; `None`: it was stopped.
-    fn run(&self, run: u64, stop: &AtomicBool) -> Result<Option<SweepRun>, String> {
+    /// One run, and the names of all its figures; `None`: it was stopped.
+    fn run(&self, run: u64, stop: &AtomicBool) -> Result<Option<(SweepRun, Vec<String>)>, String> {
         let repeats = u64::from(self.repeats);
         let (of_case, repeat) = (run / repeats, (run % repeats) as u32);
         let pairs = self.pairs.len() as u64;
@@ -228,14 +232,15 @@ impl<'j> PreparedSweep<'j> {
         if record.cut {
             return Ok(None);
         }
-        Ok(Some(SweepRun {
+        let run = SweepRun {
             policy: scenario.policies[policy].name.clone(),
             load: scenario.loads[load].name.clone(),
             repeat,
             seed: scenario.seed.wrapping_add(u64::from(repeat)),
             figures: figures_of(&record, self.job.figures),
             ..SweepRun::new(run, case as u32, &self.job.cases[case].settings)
-        }))
+        };
+        Ok(Some((run, figures(&record))))
     }
 
     /// A case, made ready by the first run that needs it.
@@ -264,20 +269,28 @@ impl<'j> PreparedSweep<'j> {
 
     /// The journal, behind its last whole run, and what it has.
     fn opened(&self, path: &Path) -> Result<(File, SweepTable), Error> {
-        let mut file =
-            OpenOptions::new().read(true).append(true).create(true).open(path).map_err(Error::Io)?;
+        let mut file = output_file::open_to_continue(path).map_err(|error| writing(path, error))?;
+        let length = file.metadata().map_err(|error| writing(path, error))?.len();
+        if length > MAX_JOURNAL {
+            return Err(Error::Invalid(format!(
+                "{} has more than {} MiB: run the sweep in parts (--shard)",
+                path.display(),
+                MAX_JOURNAL >> 20
+            )));
+        }
         let mut text = String::new();
-        file.read_to_string(&mut text).map_err(Error::Io)?;
+        file.read_to_string(&mut text).map_err(|error| writing(path, error))?;
         let mut table = SweepTable { head: self.head.clone(), runs: BTreeMap::new() };
         let first = format!("{JOURNAL}{}\n", self.head.id);
         let Some(rest) = text.strip_prefix(&first) else {
             if first.starts_with(text.as_str()) {
-                file.set_len(0).and_then(|()| file.write_all(first.as_bytes())).map_err(Error::Io)?;
+                let written = file.set_len(0).and_then(|()| file.write_all(first.as_bytes()));
+                written.map_err(|error| writing(path, error))?;
                 return Ok((file, table));
             }
             return Err(Error::Invalid(format!(
                 "{} is of another sweep: the scenario, its files, the options or tidegate changed since; delete it \
-                to begin anew, or name another result",
+                to start again, or name another result",
                 path.display()
             )));
         };
@@ -290,9 +303,54 @@ impl<'j> PreparedSweep<'j> {
         }
         table.take(&rows).map_err(|wrong| Error::Invalid(format!("{}: {wrong}", path.display())))?;
         let length = (first.len() + whole) as u64;
-        file.set_len(length).and_then(|()| file.seek(SeekFrom::End(0))).map_err(Error::Io)?;
+        let cut = file.set_len(length).and_then(|()| file.seek(SeekFrom::End(0)));
+        cut.map_err(|error| writing(path, error))?;
         Ok((file, table))
     }
+}
+
+/// What a sweep has so far.
+#[derive(Default)]
+struct Outcome {
+    journal: Option<File>,
+    done: BTreeMap<u64, SweepRun>,
+    /// Loads that do not have a figure that is asked for.
+    lacking: BTreeMap<String, BTreeSet<String>>,
+    /// The first that went wrong.
+    error: Option<Error>,
+}
+
+impl Outcome {
+    /// Writes a run down, and keeps it. A figure that no load has was misspelt.
+    fn keep(
+        &mut self,
+        run: SweepRun,
+        known: &[String],
+        of: &PreparedSweep<'_>,
+        journal: Option<&Path>,
+    ) -> Result<(), Error> {
+        let loads: BTreeSet<usize> = of.pairs.iter().map(|(_, load)| *load).collect();
+        for name in of.job.figures.iter().filter(|name| run.figures.iter().all(|row| row.name != **name)) {
+            let lacking = self.lacking.entry(name.clone()).or_default();
+            lacking.insert(run.load.clone());
+            if lacking.len() == loads.len() {
+                let known = known.join(", ");
+                return Err(Error::Invalid(format!("no figure is called `{name}`: there are {known}")));
+            }
+        }
+        let block = format!("{}{DONE}{}\n", run.csv(&of.head, &of.numeric), run.run);
+        self.done.insert(run.run, run);
+        match (&mut self.journal, journal) {
+            (Some(file), Some(path)) => {
+                file.write_all(block.as_bytes()).map_err(|error| writing(path, error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn writing(path: &Path, error: io::Error) -> Error {
+    Error::During { doing: format!("writing {}", path.display()), cause: Box::new(Error::Io(error)) }
 }
 
 /// The rows of each run of a journal with its number; `None`: the rest was cut off.
@@ -335,6 +393,21 @@ fn ready(job: &SweepJob<'_>, files: &dyn Files, case: usize) -> Result<Ready, St
         Ok(prepared) => Ok(Arc::new((scenario, prepared))),
         Err(error) => Err(format!("{}{}", of_case(&job.cases[case]), shown(&scenario, &error))),
     }
+}
+
+/// The files that a scenario's policies and its timeline name.
+fn scripts(scenario: &Scenario) -> impl Iterator<Item = &Path> {
+    let sources = scenario.policies.iter().flat_map(|policy| &policy.machines).map(|(_, source)| source);
+    let policies = sources.filter_map(|source| match source {
+        PolicySource::File { path, .. } => Some(path.as_path()),
+        _ => None,
+    });
+    let timelines = scenario.policies.iter().flat_map(|policy| &policy.at).chain(&scenario.at);
+    let scripts = timelines.filter_map(|entry| match &entry.what {
+        TimelineEvent::Script { path, .. } => Some(path.as_path()),
+        _ => None,
+    });
+    policies.chain(scripts)
 }
 
 /// `with home.rtt=1ms: `.

@@ -96,6 +96,16 @@ impl SweepAxis {
                 }
             }
         }
+        let same =
+            |a: &str, b: &str| a == b || matches!((number_of(a), number_of(b)), (Some(a), Some(b)) if a == b);
+        let mut sorted: Vec<&String> = list.iter().collect();
+        sorted.sort_by(|a, b| match (number_of(a), number_of(b)) {
+            (Some((a, _)), Some((b, _))) => a.total_cmp(&b),
+            _ => a.cmp(b),
+        });
+        if let Some(twice) = sorted.windows(2).find(|pair| same(pair[0], pair[1])) {
+            return Err(BadAxis(format!("`{path}` has the value {} twice", twice[1])));
+        }
         if list.len() > MAX_VALUES {
             return Err(BadAxis(format!("`{path}` has {} values; {MAX_VALUES} are the most", list.len())));
         }
@@ -130,8 +140,11 @@ fn range(text: &str) -> Result<Option<(ValueRange, Option<usize>)>, BadAxis> {
     let Some((low, rest)) = text.split_once("..") else { return Ok(None) };
     let (high, how) = rest.split_once(':').map_or((rest, ""), |(high, how)| (high, how));
     let (Some((low, low_unit)), Some((high, unit))) = (number(low), number(high)) else {
-        // A path such as `../traces/x` is a value.
-        return Ok(None);
+        return match how {
+            // A path such as `../traces/x` is a value.
+            "" => Ok(None),
+            _ => Err(BadAxis(format!("`{text}`: the ends of a range are numbers: 1..100mbit:log8"))),
+        };
     };
     if !low_unit.is_empty() && low_unit != unit {
         return Err(BadAxis(format!("`{text}`: write both ends in one unit: 100..1000kbit")));
@@ -160,6 +173,23 @@ fn number(text: &str) -> Option<(f64, &str)> {
     let unit = &text[end..];
     let is_unit = unit.chars().all(|c| c.is_ascii_alphabetic() || "%/".contains(c));
     Some((text[..end].parse().ok().filter(|_| is_unit)?, unit))
+}
+
+impl SweepAxis {
+    /// The basic unit of its values, where all are quantities of one kind.
+    pub(crate) fn unit(&self) -> Option<&'static str> {
+        match &self.values {
+            AxisValues::List(list) => one_unit(list.iter().map(String::as_str)),
+            AxisValues::Range(range) => number_of(&range.at(0.0)).map(|(_, unit)| unit),
+        }
+    }
+}
+
+/// The basic unit that all of these values have.
+pub(crate) fn one_unit<'v>(values: impl Iterator<Item = &'v str>) -> Option<&'static str> {
+    let mut units = values.map(|value| number_of(value).map(|(_, unit)| unit));
+    let first = units.next()??;
+    units.all(|unit| unit == Some(first)).then_some(first)
 }
 
 /// A value as a number in its basic unit, and that unit: `s`, `bit/s`, `bytes`, or nothing. `None`: it is a
@@ -228,5 +258,8 @@ mod tests {
         assert!(list("a=2..1:lin3").contains("go upwards"));
         assert!(list("a=1..2:lin1").contains("no number of values"));
         assert!(list("a=1..2,5").contains("needs the number of its values"));
+        assert!(list("a=x..1:log3").contains("the ends of a range are numbers"));
+        assert_eq!(list("a=1mbit,2mbit,1000kbit"), "! `a` has the value 1000kbit twice");
+        assert!(list("a=x,y,x").contains("has the value x twice"));
     }
 }

@@ -1,6 +1,6 @@
 //! Which cases of a design are run: `up > 10mbit and rtt >= 100ms`.
 
-use crate::axis::{BadAxis, number_of};
+use crate::axis::{BadAxis, SweepAxis, number_of};
 use std::cmp::Ordering;
 use tidegate_scenario::settings::Setting;
 
@@ -19,11 +19,13 @@ struct Comparison {
 const SIGNS: [&str; 7] = ["<=", ">=", "!=", "==", "<", ">", "="];
 
 impl SweepCondition {
-    /// Reads comparisons with `and` between them; `axes` are the paths that can be compared.
+    /// Reads comparisons with `and` between them.
     ///
     /// # Errors
-    /// What is no comparison, or names none of the axes.
-    pub fn parse(text: &str, axes: &[&str]) -> Result<SweepCondition, BadAxis> {
+    /// What is no comparison, names none of the axes, or compares with what its values are not.
+    pub fn parse(text: &str, axes: &[SweepAxis]) -> Result<SweepCondition, BadAxis> {
+        let paths: Vec<&str> = axes.iter().map(|axis| axis.path.as_str()).collect();
+        let unit = |path: &str| axes.iter().find(|axis| axis.path == path).and_then(SweepAxis::unit);
         let comparison = |part: &str| {
             let found = SIGNS.iter().filter_map(|sign| Some((part.find(sign)?, *sign)));
             // Of signs that begin at one place the longer.
@@ -34,12 +36,25 @@ impl SweepCondition {
                     ))
                 })?;
             let (left, right) = (part[..at].trim(), part[at + sign.len()..].trim());
-            let path = known(left, axes)
-                .ok_or_else(|| BadAxis(format!("`{left}` is not varied: there are {}", axes.join(", "))))?;
-            if right.is_empty() {
-                return Err(BadAxis(format!("`{part}` compares with nothing")));
+            let path = known(left, &paths)
+                .ok_or_else(|| BadAxis(format!("`{left}` is not varied: there are {}", paths.join(", "))))?;
+            if right.is_empty() || right.contains([' ', '<', '>', '=', '!']) {
+                return Err(BadAxis(format!(
+                    "`{part}` compares with no value: write rtt >= 100ms, and `and` between comparisons (`or` is \
+                    a condition of its own)"
+                )));
             }
-            let right = known(right, axes).unwrap_or(right).to_owned();
+            let other = known(right, &paths);
+            let theirs = other.map_or_else(|| number_of(right).map(|(_, unit)| unit), unit);
+            if let (Some(ours), theirs) = (unit(path), theirs)
+                && theirs != Some(ours)
+            {
+                let unit = if ours.is_empty() { "a number" } else { ours };
+                return Err(BadAxis(format!(
+                    "`{part}`: the values of {path} are in {unit}, and {right} is not"
+                )));
+            }
+            let right = other.unwrap_or(right).to_owned();
             Ok(Comparison { left: path.to_owned(), sign, right })
         };
         text.split(" and ").map(|part| comparison(part.trim())).collect::<Result<_, _>>().map(SweepCondition)
@@ -82,11 +97,12 @@ mod tests {
 
     #[test]
     fn conditions_compare_quantities_and_words() {
-        let axes = ["home.up", "home.rtt", "hosts.a.tcp"];
-        let case: Vec<Setting> = axes
+        let case: Vec<Setting> = [("home.up", "5mbit"), ("home.rtt", "0.1s"), ("hosts.a.tcp", "bbr")]
+            .map(|(path, value)| Setting { path: path.into(), value: value.into() })
+            .into();
+        let axes: Vec<SweepAxis> = case
             .iter()
-            .zip(["5mbit", "0.1s", "bbr"])
-            .map(|(path, value)| Setting { path: (*path).into(), value: value.into() })
+            .map(|one| SweepAxis::of(&one.path, &[&one.value]).unwrap_or_else(|wrong| panic!("{wrong}")))
             .collect();
         let holds = |text: &str| SweepCondition::parse(text, &axes).map(|condition| condition.holds(&case));
         for (text, expected) in [
@@ -96,10 +112,16 @@ mod tests {
             ("tcp != cubic", true),
             ("tcp > cubic", false),
             ("rtt<1s and up=4mbit", false),
-            ("rtt < up", true),
         ] {
             assert_eq!(holds(text), Ok(expected), "{text}");
         }
+        let wrong = |text: &str, why: &str| holds(text).is_err_and(|wrong| wrong.0.contains(why));
+        assert!(wrong("up > 5ms", "the values of home.up are in bit/s, and 5ms is not"));
+        assert!(wrong("up = 5", "are in bit/s") && wrong("rtt < up", "are in s"));
+        assert!(
+            wrong("rtt => 20ms", "compares with no value") && wrong("rtt = 10 ms", "compares with no value")
+        );
+        assert!(wrong("rtt = 10ms or rtt = 20ms", "`or` is a condition of its own"));
         assert!(holds("rtt").is_err_and(|wrong| wrong.0.contains("compares nothing")));
         assert!(holds("down > 1").is_err_and(|wrong| wrong.0.contains("is not varied: there are home.up")));
     }

@@ -33,8 +33,8 @@ fn row(columns: &[String], row: &SummaryRow) -> Value {
         "mean": row.mean,
         "interval": row.interval,
         "median": row.median,
-        "min": row.range.0,
-        "max": row.range.1,
+        "min": row.range.map(|(min, _)| min),
+        "max": row.range.map(|(_, max)| max),
     });
     if let Some(difference) = &row.difference {
         value["difference"] = json!({

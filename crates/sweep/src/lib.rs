@@ -24,7 +24,7 @@ pub use plan::{MAX_CASES, Method, SweepCase, SweepPlan};
 pub use row::{
     BadRows, FIGURE, FigureRow, KEYS, SweepHead, SweepRun, SweepTable, csv_head, figures_of, numeric,
 };
-pub use summary::{Difference, SummaryRow, SweepQuery, SweepSummary};
+pub use summary::{Difference, SummaryRow, SweepQuery, SweepSummary, figure_names};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

@@ -56,7 +56,7 @@ impl SweepPlan {
             return Err(BadAxis(format!("`{}` is varied twice", twice.1)));
         }
         let conditions = |all: &[String]| -> Result<Vec<SweepCondition>, BadAxis> {
-            all.iter().map(|text| SweepCondition::parse(text, &paths)).collect()
+            all.iter().map(|text| SweepCondition::parse(text, &self.axes)).collect()
         };
         let (only, skip) = (conditions(&self.only)?, conditions(&self.skip)?);
         let rows = match self.method {

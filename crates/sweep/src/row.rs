@@ -1,18 +1,23 @@
 //! The rows of a sweep: one for each run and figure, and the files that hold them.
 
-use crate::axis::number_of;
+use crate::axis::{number_of, one_unit};
 use crate::plan::SweepCase;
+use csv::StringRecord;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::error::Error;
 use std::fmt;
-use tidegate_measure::experiment::{RunRecord, figure, figures};
+use tidegate_measure::experiment::{NoSuchFigure, RunRecord, figure, figures};
 use tidegate_scenario::settings::Setting;
 
 /// The columns before those of the axes.
 pub const KEYS: [&str; 8] = ["sweep", "runs", "run", "case", "policy", "load", "repeat", "seed"];
 /// And those behind them.
 pub const FIGURE: [&str; 3] = ["figure", "value", "unit"];
+
+/// The most figures of a run, and columns of a file.
+const MAX_FIGURES: usize = 10_000;
 
 /// What a file's rows belong to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,15 +75,16 @@ impl fmt::Display for BadRows {
 
 impl Error for BadRows {}
 
-/// The figures of a run: those named, or all it has. A name that another run has and this one does not is a
-/// row without a value.
+/// The figures of a run: those named, or all it has. One that has no value (no reply came) is a row without
+/// it; of one that the run does not have there is no row.
 pub fn figures_of(run: &RunRecord, wanted: &[String]) -> Vec<FigureRow> {
     let names = if wanted.is_empty() { figures(run) } else { wanted.to_vec() };
     let row = |name: String| match figure(run, &name, run.window) {
-        Ok(found) => FigureRow { name, value: Some(found.number), unit: found.unit.to_owned() },
-        Err(_) => FigureRow { name, value: None, unit: String::new() },
+        Ok(found) => Some(FigureRow { name, value: Some(found.number), unit: found.unit.to_owned() }),
+        Err(NoSuchFigure::Nothing { .. }) => Some(FigureRow { name, value: None, unit: String::new() }),
+        Err(NoSuchFigure::Unknown { .. }) => None,
     };
-    names.into_iter().map(row).collect()
+    names.into_iter().filter_map(row).collect()
 }
 
 impl SweepHead {
@@ -113,12 +119,8 @@ impl SweepHead {
 /// The basic unit of each axis all of whose values are quantities of one kind.
 #[must_use]
 pub fn numeric(cases: &[SweepCase], axes: usize) -> Vec<Option<&'static str>> {
-    let unit = |at: usize| {
-        let mut units = cases.iter().map(|case| number_of(&case.settings[at].value).map(|(_, unit)| unit));
-        let first = units.next()??;
-        units.all(|unit| unit == Some(first)).then_some(first)
-    };
-    (0..axes).map(unit).collect()
+    let values = |at: usize| cases.iter().map(move |case| case.settings[at].value.as_str());
+    (0..axes).map(|at| one_unit(values(at))).collect()
 }
 
 impl SweepRun {
@@ -155,6 +157,37 @@ impl SweepRun {
     }
 }
 
+impl SweepRun {
+    /// Adds a figure that a row has of this run; the error is in words.
+    fn add(&mut self, row: &SweepRun, figure: FigureRow) -> Result<(), String> {
+        let keys = |run: &SweepRun| (run.case, run.repeat, run.seed);
+        let is_same = keys(self) == keys(row)
+            && (&self.policy, &self.load) == (&row.policy, &row.load)
+            && self.values == row.values;
+        if !is_same {
+            return Err(format!("run {} is two different ones", row.run));
+        }
+        let written = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+        match self.figures.iter().find(|known| known.name == figure.name) {
+            Some(known) if *known == figure => Ok(()),
+            Some(known) => Err(format!(
+                "{} of run {} has two values, {} and {}",
+                figure.name,
+                row.run,
+                written(known.value),
+                written(figure.value)
+            )),
+            None if self.figures.len() >= MAX_FIGURES => {
+                Err(format!("run {} has more than {MAX_FIGURES} figures", row.run))
+            }
+            None => {
+                self.figures.push(figure);
+                Ok(())
+            }
+        }
+    }
+}
+
 /// The line of the columns as CSV.
 #[must_use]
 pub fn csv_head(columns: &[String]) -> String {
@@ -185,68 +218,79 @@ impl SweepTable {
         let axes: Vec<String> = axes.collect();
         let begin = KEYS.len() + axes.len();
         let has = |at: usize, names: &[&str]| names.iter().zip(columns.iter().skip(at)).all(|(a, b)| a == b);
+        if columns.len() > MAX_FIGURES {
+            return Err(BadRows(format!("these are {} columns; {MAX_FIGURES} are the most", columns.len())));
+        }
         if !has(0, &KEYS) || !has(begin, &FIGURE) || columns.len() < begin + FIGURE.len() {
             let expected = format!("{}, …, {}", KEYS.join(", "), FIGURE.join(", "));
             return Err(BadRows(format!("these are no rows of a sweep: the columns are {expected}")));
         }
         for record in reader.records() {
             let record = record.map_err(unreadable)?;
-            let field = |at: usize| record.get(at).unwrap_or_default();
             let line = record.position().map_or(0, csv::Position::line);
-            let number = |at: usize| -> Result<u64, BadRows> {
-                let wrong = |_| BadRows(format!("line {line}: `{}` is no {}", field(at), columns[at]));
-                field(at).parse().map_err(wrong)
-            };
-            let head = SweepHead { id: field(0).to_owned(), runs: number(1)?, axes: axes.clone() };
-            if self.runs.is_empty() {
-                self.head = head;
-            } else if self.head != head {
-                return Err(BadRows(format!(
-                    "line {line}: these are rows of sweep {}, the ones before of {}: another scenario, other \
-                    axes, or another version of tidegate",
-                    head.id, self.head.id
-                )));
-            }
-            let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-            let value = match field(begin + 1) {
-                "" => None,
-                text => {
-                    Some(text.parse().map_err(|_| BadRows(format!("line {line}: `{text}` is no value")))?)
-                }
-            };
-            let row = FigureRow { name: field(begin).to_owned(), value, unit: field(begin + 2).to_owned() };
-            let of = SweepRun {
-                run: number(2)?,
-                case: narrow(number(3)?),
-                policy: field(4).to_owned(),
-                load: field(5).to_owned(),
-                repeat: narrow(number(6)?),
-                seed: number(7)?,
-                values: (KEYS.len()..begin).map(|at| field(at).to_owned()).collect(),
-                figures: Vec::new(),
-            };
-            let known = self.runs.entry(of.run).or_insert_with(|| of.clone());
-            let figures = std::mem::take(&mut known.figures);
-            let same = *known == of;
-            known.figures = figures;
-            match known.figures.iter().find(|figure| figure.name == row.name) {
-                _ if !same => {
-                    return Err(BadRows(format!("line {line}: run {} is two different ones", of.run)));
-                }
-                None => known.figures.push(row),
-                Some(figure) if *figure == row => {}
-                Some(figure) => {
-                    return Err(BadRows(format!(
-                        "line {line}: {} of run {} has two values, {} and {}",
-                        row.name,
-                        of.run,
-                        figure.value.map_or_else(String::new, |value| value.to_string()),
-                        field(begin + 1)
-                    )));
-                }
-            }
+            self.take_row(&record, &columns, &axes).map_err(|why| BadRows(format!("line {line}: {why}")))?;
         }
         Ok(())
+    }
+
+    /// Takes in a row; the error is in words.
+    fn take_row(&mut self, row: &StringRecord, columns: &[String], axes: &[String]) -> Result<(), String> {
+        let field = |at: usize| row.get(at).unwrap_or_default();
+        let number = |at: usize| -> Result<u64, String> {
+            field(at).parse().map_err(|_| format!("`{}` is no {}", field(at), columns[at]))
+        };
+        let narrow = |at: usize| -> Result<u32, String> {
+            u32::try_from(number(at)?).map_err(|_| format!("`{}` is no {}", field(at), columns[at]))
+        };
+        let runs = number(1)?;
+        if self.runs.is_empty() {
+            self.head = SweepHead { id: field(0).to_owned(), runs, axes: axes.to_vec() };
+        } else if self.head.id != field(0) {
+            return Err(format!(
+                "these are rows of sweep {}, the ones before of {}: another scenario, other options, or another \
+                version of tidegate",
+                field(0),
+                self.head.id
+            ));
+        } else if (self.head.runs, self.head.axes.as_slice()) != (runs, axes) {
+            return Err(format!(
+                "sweep {} has {} runs of {} parameters before, and {runs} of {} here: a file was changed",
+                self.head.id,
+                self.head.runs,
+                self.head.axes.len(),
+                axes.len()
+            ));
+        }
+        let begin = KEYS.len() + axes.len();
+        let value = match field(begin + 1) {
+            "" => None,
+            text => {
+                let value: Option<f64> = text.parse().ok().filter(|value: &f64| value.is_finite());
+                Some(value.ok_or_else(|| format!("`{text}` is no value"))?)
+            }
+        };
+        let figure = FigureRow { name: field(begin).to_owned(), value, unit: field(begin + 2).to_owned() };
+        let run = number(2)?;
+        if run >= runs {
+            return Err(format!("run {run} is none of {runs}"));
+        }
+        let of = SweepRun {
+            run,
+            case: narrow(3)?,
+            policy: field(4).to_owned(),
+            load: field(5).to_owned(),
+            repeat: narrow(6)?,
+            seed: number(7)?,
+            values: (KEYS.len()..begin).map(|at| field(at).to_owned()).collect(),
+            figures: Vec::new(),
+        };
+        match self.runs.entry(run) {
+            Entry::Vacant(place) => {
+                place.insert(SweepRun { figures: vec![figure], ..of });
+                Ok(())
+            }
+            Entry::Occupied(known) => known.into_mut().add(&of, figure),
+        }
     }
 
     /// How many runs of the whole sweep are not there.
@@ -258,14 +302,9 @@ impl SweepTable {
     /// All of it as CSV, by run.
     #[must_use]
     pub fn csv(&self) -> String {
-        let numeric: Vec<Option<&'static str>> = (0..self.head.axes.len())
-            .map(|at| {
-                let mut units =
-                    self.runs.values().map(|run| number_of(&run.values[at]).map(|(_, unit)| unit));
-                let first = units.next()??;
-                units.all(|unit| unit == Some(first)).then_some(first)
-            })
-            .collect();
+        let values = |at: usize| self.runs.values().map(move |run| run.values[at].as_str());
+        let numeric: Vec<Option<&'static str>> =
+            (0..self.head.axes.len()).map(|at| one_unit(values(at))).collect();
         let mut out = csv_head(&self.head.columns(&numeric));
         self.runs.values().for_each(|run| out += &run.csv(&self.head, &numeric));
         out
@@ -329,6 +368,10 @@ ab,3,1,1,\"fair, square\",up,0,1,2ms,cubic,ping.p95,,s,0.002
         assert!(take(&foreign).is_err_and(|wrong| wrong.contains("rows of sweep cd, the ones before of ab")));
         let changed = file(&[run(1, Some(0.2))]).replace("2ms,cubic", "9ms,cubic");
         assert_eq!(take(&changed), Err("line 2: run 1 is two different ones".into()));
+        let far = take(&file(&[run(0, Some(0.1))]).replace("ab,3,0,", "ab,3,7,"));
+        assert_eq!(far, Err("line 2: run 7 is none of 3".into()));
+        let endless = take(&file(&[run(1, Some(0.2))]).replace("0.2,s", "inf,s"));
+        assert_eq!(endless, Err("line 2: `inf` is no value".into()));
         assert!(take("a,b\n1,2\n").is_err_and(|wrong| wrong.contains("no rows of a sweep")));
         assert_eq!(table.csv(), file(&[run(0, Some(0.1)), run(1, Some(0.2)), run(2, Some(0.3))]));
         assert_eq!(table.missing(), 0);

@@ -3,8 +3,8 @@
 
 use crate::axis::number_of;
 use crate::row::{BadRows, SweepRun, SweepTable};
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use tidegate_measure::experiment::Spread;
 use tidegate_measure::paired::{Paired, adjusted, mean_interval};
 
 /// What is asked of a table.
@@ -34,15 +34,16 @@ pub struct SummaryRow {
     pub runs: usize,
     /// How many runs have no value for it.
     pub without: usize,
-    /// Its mean.
-    pub mean: f64,
+    /// Its mean; `None`, as of the figures behind it: no run has a value.
+    pub mean: Option<f64>,
     /// Where the mean lies with 95 % confidence, if repeats are a sample and about normal (Student's t).
-    /// `None` of one run, and of runs of several cases, which are no sample of one thing.
+    /// `None` of one run, of runs that all have the same value, and of runs of several cases, which are no
+    /// sample of one thing.
     pub interval: Option<(f64, f64)>,
     /// The middle one.
-    pub median: f64,
+    pub median: Option<f64>,
     /// The smallest and the largest.
-    pub range: (f64, f64),
+    pub range: Option<(f64, f64)>,
     /// With `versus`: how it differs, run by run with the same seed, from the value that is compared with.
     pub difference: Option<Difference>,
 }
@@ -53,17 +54,24 @@ pub struct Difference {
     /// The pairs.
     pub paired: Paired,
     /// How probable such a difference is by chance: Student's t of the pairs, corrected for the number of all
-    /// rows (Holm). `None` of fewer than two pairs, and of pairs of several cases.
+    /// rows (Holm). `None` of fewer than two pairs, of pairs that all differ by the same, of several cases.
     pub p_value: Option<f64>,
 }
 
 /// An answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SweepSummary {
-    /// What the rows are told apart by.
+    /// The columns that distinguish the rows.
     pub columns: Vec<String>,
     /// The rows, in the order of the sweep.
     pub rows: Vec<SummaryRow>,
+}
+
+/// The figures that any of these runs has, each once, in the order in which they come.
+pub fn figure_names<'r>(runs: impl IntoIterator<Item = &'r SweepRun>) -> Vec<&'r str> {
+    let mut known = BTreeSet::new();
+    let all = runs.into_iter().flat_map(|run| &run.figures).map(|figure| figure.name.as_str());
+    all.filter(|name| known.insert(*name)).collect()
 }
 
 /// Columns beside the axes.
@@ -75,6 +83,9 @@ impl SweepTable {
     /// # Errors
     /// A column or a figure that the table does not have, or a condition that leaves nothing.
     pub fn summary(&self, query: &SweepQuery) -> Result<SweepSummary, BadRows> {
+        if self.runs.is_empty() {
+            return Ok(SweepSummary::default());
+        }
         let only: Vec<(Column, &str)> = query
             .only
             .iter()
@@ -88,22 +99,12 @@ impl SweepTable {
         let versus = query.versus.as_ref().map(|(name, value)| Ok::<_, BadRows>((self.column(name)?, value)));
         let versus = versus.transpose()?;
         let columns = self.columns_of(query, &runs)?;
-        let mut names: Vec<&str> = Vec::new();
-        for figure in runs.iter().flat_map(|run| &run.figures) {
-            let wanted = query.figures.is_empty() || query.figures.contains(&figure.name);
-            if wanted && !names.contains(&figure.name.as_str()) {
-                names.push(&figure.name);
-            }
-        }
-        if let Some(unknown) = query.figures.iter().find(|name| !names.contains(&name.as_str())) {
-            let mut known: Vec<&str> = Vec::new();
-            runs.iter().flat_map(|run| &run.figures).for_each(|figure| {
-                if !known.contains(&figure.name.as_str()) {
-                    known.push(&figure.name);
-                }
-            });
+        let known = figure_names(runs.iter().copied());
+        if let Some(unknown) = query.figures.iter().find(|name| !known.contains(&name.as_str())) {
             return Err(BadRows(format!("no run has the figure {unknown}: there are {}", known.join(", "))));
         }
+        let wanted = |name: &&str| query.figures.is_empty() || query.figures.iter().any(|one| one == name);
+        let names: Vec<&str> = known.into_iter().filter(wanted).collect();
         // In the order in which their first run comes.
         let mut groups: Vec<(Vec<String>, Vec<&SweepRun>)> = Vec::new();
         let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
@@ -119,7 +120,7 @@ impl SweepTable {
         let mut rows = Vec::new();
         for (keys, runs) in &groups {
             for name in &names {
-                rows.extend(row(keys, runs, name, pairs.as_ref()));
+                rows.extend(row(keys, runs, name, pairs.as_ref())?);
             }
         }
         let raw = rows.iter().map(|row| row.difference.and_then(|one| one.p_value));
@@ -132,7 +133,7 @@ impl SweepTable {
         Ok(SweepSummary { columns: columns.into_iter().map(|column| column.name).collect(), rows })
     }
 
-    /// The columns that rows are told apart by.
+    /// The columns that distinguish the rows.
     fn columns_of(&self, query: &SweepQuery, runs: &[&SweepRun]) -> Result<Vec<Column>, BadRows> {
         if !query.by.is_empty() {
             return query.by.iter().map(|name| self.column(name)).collect();
@@ -227,39 +228,50 @@ fn value_of(run: &SweepRun, name: &str) -> Option<f64> {
     run.figures.iter().find(|figure| figure.name == name)?.value
 }
 
-fn row(keys: &[String], runs: &[&SweepRun], name: &str, pairs: Option<&Pairs<'_>>) -> Option<SummaryRow> {
-    let mut values: Vec<f64> = runs.iter().filter_map(|run| value_of(run, name)).collect();
-    let unit =
-        runs.iter().flat_map(|run| &run.figures).find(|one| one.name == name && one.value.is_some())?;
+/// A figure over runs; `None`: none of them has a row for it.
+fn row(
+    keys: &[String],
+    runs: &[&SweepRun],
+    name: &str,
+    pairs: Option<&Pairs<'_>>,
+) -> Result<Option<SummaryRow>, BadRows> {
+    let figures = || runs.iter().flat_map(|run| &run.figures).filter(|figure| figure.name == name);
+    let asked = figures().count();
+    let mut values: Vec<f64> = figures().filter_map(|figure| figure.value).collect();
+    let Some(first) = figures().next() else { return Ok(None) };
+    let mut units = figures().filter(|figure| figure.value.is_some()).map(|figure| figure.unit.as_str());
+    let unit = units.next().unwrap_or(&first.unit).to_owned();
+    if let Some(other) = units.find(|other| *other != unit) {
+        return Err(BadRows(format!("{name} has two units, `{unit}` and `{other}`")));
+    }
     // The values of several cases are no sample of one thing.
-    let is_one = |one: &&SweepRun| {
-        (one.case, &one.policy, &one.load) == (runs[0].case, &runs[0].policy, &runs[0].load)
-    };
-    let is_sample = runs.iter().all(is_one);
-    let interval = mean_interval(&values).filter(|_| is_sample);
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let is_sample = runs
+        .iter()
+        .all(|one| (one.case, &one.policy, &one.load) == (runs[0].case, &runs[0].policy, &runs[0].load));
     let difference = pairs.and_then(|pairs| {
         let pair = |run: &&SweepRun| Some((value_of(pairs.partner(run)?, name)?, value_of(run, name)?));
         let paired = Paired::new(&runs.iter().filter_map(pair).collect::<Vec<_>>())?;
-        let paired = Paired { interval: paired.interval.filter(|_| is_sample), ..paired };
+        // Pairs that all differ by the same say nothing of how others would.
+        let varies = |(low, high): &(f64, f64)| low < high || paired.difference == 0.0;
+        let paired = Paired { interval: paired.interval.filter(|_| is_sample).filter(varies), ..paired };
         Some(Difference { paired, p_value: paired.p_value() })
     });
-    values.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
-    let middle = values.len() / 2;
-    let median =
-        if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
-    Some(SummaryRow {
+    let varies = |(low, high): &(f64, f64)| low < high && (high - low).is_finite();
+    let interval = mean_interval(&values).filter(|_| is_sample).filter(varies);
+    values.sort_by(f64::total_cmp);
+    let spread = Spread::new(values.clone(), "");
+    Ok(Some(SummaryRow {
         keys: keys.to_vec(),
         figure: name.to_owned(),
-        unit: unit.unit.clone(),
+        unit,
         runs: values.len(),
-        without: runs.len() - values.len(),
-        mean,
+        without: asked - values.len(),
+        mean: spread.map(|spread| values.iter().map(|value| value / spread.count as f64).sum()),
         interval,
-        median,
-        range: (values[0], values[values.len() - 1]),
+        median: spread.map(|spread| spread.median),
+        range: spread.map(|spread| (spread.least, spread.most)),
         difference,
-    })
+    }))
 }
 
 #[cfg(test)]
@@ -296,7 +308,8 @@ mod tests {
         let keys: Vec<String> = summary.rows.iter().map(|row| row.keys.join(" ")).collect();
         assert_eq!(keys, ["10ms none", "10ms fair", "20ms none", "20ms fair"]);
         let first = &summary.rows[0];
-        assert_eq!((first.runs, first.mean, first.median, first.range), (4, 22.25, 22.0, (20.0, 25.0)));
+        let (mean, median) = (first.mean, first.median);
+        assert_eq!((first.runs, mean, median, first.range), (4, Some(22.25), Some(22.0), Some((20.0, 25.0))));
         // Of 20, 23, 21, 25: s = 2.217, t(3) = 3.182.
         let (low, high) = first.interval.unwrap_or_default();
         assert!((low - 18.722).abs() < 0.001 && (high - 25.778).abs() < 0.001, "{low} {high}");
@@ -306,6 +319,18 @@ mod tests {
         assert_eq!(rows, [(8, None), (8, None)]);
         let query = SweepQuery { only: vec![("rtt".into(), "0.01s".into())], ..SweepQuery::default() };
         assert_eq!(table().summary(&query).unwrap_or_default().rows.len(), 2);
+    }
+
+    /// A policy under which no reply comes is in the table, without a mean.
+    #[test]
+    fn what_has_no_value_has_a_row() {
+        let mut table = table();
+        for run in table.runs.values_mut().filter(|run| run.policy == "fair") {
+            run.figures[0] = FigureRow { value: None, unit: String::new(), ..run.figures[0].clone() };
+        }
+        let summary = table.summary(&SweepQuery::default()).unwrap_or_default();
+        let rows: Vec<_> = summary.rows.iter().map(|row| (row.runs, row.without, row.mean)).collect();
+        assert_eq!(rows[..2], [(4, 0, Some(22.25)), (0, 4, None)]);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -76,6 +76,27 @@ pub fn check(path: &Path) -> io::Result<()> {
         (OsStr::new("."), Access::WRITE_OK | Access::EXEC_OK)
     };
     Ok(accessat(&place.dir, name, how, AtFlags::EACCESS)?)
+}
+
+/// Opens a file to read it and go on at its end, made where there is none, for this process alone: a second
+/// one that opens it so is refused, as long as the first has it open.
+///
+/// # Errors
+/// See [`write()`]; or it is no regular file, or another process has it.
+pub fn open_to_continue(path: &Path) -> io::Result<File> {
+    let place = PathTarget::find_file(path)?;
+    let is_regular = |found: &Stat| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    if place.in_proc || !place.found.as_ref().is_none_or(is_regular) {
+        return Err(refused("it is no regular file; name one"));
+    }
+    let make = if place.found.is_some() { OFlags::empty() } else { OFlags::CREATE | OFlags::EXCL };
+    let how = make | OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = File::from(openat(&place.dir, &place.name, how, Mode::from_raw_mode(0o666))?);
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(refused("another process writes it now")),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
 }
 
 /// Removes the temporary files of processes that died while they wrote this file. Only for a file that no
@@ -427,6 +448,25 @@ mod tests {
     }
 
     #[test]
+    fn a_file_to_continue_belongs_to_one_process() {
+        let dir = directory("continue");
+        let path = dir.join("journal");
+        let mut file = open_to_continue(&path).expect("made");
+        file.write_all(b"one").expect("written");
+        let error = open_to_continue(&path).expect_err("refused").to_string();
+        assert_eq!(error, "refused: another process writes it now");
+        drop(file);
+        let mut file = open_to_continue(&path).expect("open");
+        let mut before = String::new();
+        io::Read::read_to_string(&mut file, &mut before).expect("read");
+        file.write_all(b" two").expect("written");
+        assert_eq!((before.as_str(), fs::read_to_string(&path).expect("there").as_str()), ("one", "one two"));
+        let error = open_to_continue(Path::new("/dev/null")).expect_err("refused").to_string();
+        assert_eq!(error, "refused: it is no regular file; name one");
+        fs::remove_dir_all(dir).expect("removed");
+    }
+
+    #[test]
     fn links_are_followed_where_only_we_can_make_them() {
         let dir = directory("links");
         symlink("there", dir.join("own")).expect("a link");
@@ -459,7 +499,10 @@ mod tests {
             std::os::unix::fs::lchown(path, other.0, other.1).expect("given away");
         }
         for planted in [link, way.join("canary"), dir.join("theirs")] {
-            for attempt in [OutputFile::create, OutputFile::create_growing] {
+            let continued = |path: &Path| open_to_continue(path).map(drop);
+            let whole = |path: &Path| OutputFile::create(path).map(drop);
+            let growing = |path: &Path| OutputFile::create_growing(path).map(drop);
+            for attempt in [whole, growing, continued] {
                 let error = attempt(&planted).expect_err("refused");
                 assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{}: {error}", planted.display());
             }

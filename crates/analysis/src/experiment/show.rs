@@ -117,10 +117,10 @@ pub fn typical<'e>(case: &ExperimentCase<'e>) -> &'e RunRecord {
 pub fn written(name: &str, number: f64, unit: &str, digits: usize) -> String {
     let statistic = name.rsplit('.').next().unwrap_or_default();
     match unit {
-        "s" if number < 0.0 => format!("−{}", format_duration_in(-number * 1e9, digits)),
+        _ if number < 0.0 => format!("−{}", written(name, -number, unit, digits)),
         "s" => format_duration_in(number * 1e9, digits),
         "bit/s" => rate_in(number, digits),
-        "bytes" => size_in(number.max(0.0), digits),
+        "bytes" => size_in(number, digits),
         _ if ["loss", "loss-low", "loss-high", "share", "utilisation", "there-loss", "back-loss"]
             .contains(&statistic) =>
         {

@@ -13,6 +13,7 @@ mod pace;
 mod packets;
 mod text;
 
+pub(crate) use options::CaseOptions;
 pub use options::Options;
 pub(crate) use pace::{Pace, progress};
 
@@ -122,10 +123,7 @@ fn code(experiment: &Experiment) -> CliExit {
 
 /// Applies the options that replace values of the file.
 fn narrow(scenario: &mut Scenario, options: &Options) -> anyhow::Result<()> {
-    scenario.keep(&options.policy, &options.load).map_err(|why| anyhow::anyhow!(why))?;
-    scenario.seed = options.seed.unwrap_or(scenario.seed);
-    scenario.repeats = options.repeats.unwrap_or(scenario.repeats);
-    scenario.duration = options.duration.unwrap_or(scenario.duration);
+    options.cases.narrow(scenario).map_err(|why| anyhow::anyhow!(why))?;
     packets::one_run(options.pcapng.is_some(), scenario.cases.len() * scenario.repeats as usize)?;
     Ok(())
 }
@@ -147,18 +145,7 @@ fn timed_commands(options: &Options) -> anyhow::Result<Vec<TimelineEntry>> {
 /// The command that gives the same document; `own`: options of this execution only.
 fn again(options: &Options, (execution, own): (&str, &str), scenario: &Scenario) -> String {
     let mut line = format!("tidegate {execution} {}{own}", quoted_input(&options.file));
-    for (flag, names) in [("policy", &options.policy), ("load", &options.load)] {
-        for name in names {
-            line.push_str(&format!(" --{flag} {}", quoted(name)));
-        }
-    }
-    if let Some(repeats) = options.repeats {
-        line.push_str(&format!(" --repeats {repeats}"));
-    }
-    if let Some(duration) = options.duration {
-        line.push_str(&format!(" --duration {}", time(duration)));
-    }
-    line.push_str(&format!(" --seed {}", scenario.seed));
+    line.push_str(&options.cases.words(Some(scenario.seed)));
     for at in &options.at {
         line.push_str(&format!(" --at {}", time(*at)));
     }

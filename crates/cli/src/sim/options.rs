@@ -6,6 +6,60 @@ use crate::values::run_time;
 use clap::Parser;
 use std::path::PathBuf;
 use tidegate_packet::Nanos;
+use tidegate_scenario::model::Scenario;
+use tidegate_scenario::shell::{exact_time, quoted};
+
+/// Which cases of a scenario are run, how often and how long: what replaces values of the file.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CaseOptions {
+    /// Only these policies
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub policy: Vec<String>,
+    /// Only these loads
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub load: Vec<String>,
+    /// Seed of the first repeat; the same seed gives the same result, to the byte
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// How many times each case is run, each time with the next seed
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub repeats: Option<u32>,
+    /// How long each run is measured
+    #[arg(short, long, value_name = "TIME", value_parser = run_time)]
+    pub duration: Option<Nanos>,
+}
+
+impl CaseOptions {
+    /// Replaces the scenario's own values.
+    ///
+    /// # Errors
+    /// A policy or load that the scenario does not have; no case is left.
+    pub(crate) fn narrow(&self, scenario: &mut Scenario) -> Result<(), String> {
+        scenario.keep(&self.policy, &self.load)?;
+        scenario.seed = self.seed.unwrap_or(scenario.seed);
+        scenario.repeats = self.repeats.unwrap_or(scenario.repeats);
+        scenario.duration = self.duration.unwrap_or(scenario.duration);
+        Ok(())
+    }
+
+    /// The options as words of a command line, each with a blank before it.
+    pub(crate) fn words(&self, seed: Option<u64>) -> String {
+        let names = |flag: &'static str, names: &[String]| -> String {
+            names.iter().map(|name| format!(" --{flag} {}", quoted(name))).collect()
+        };
+        let mut line = names("policy", &self.policy) + &names("load", &self.load);
+        if let Some(repeats) = self.repeats {
+            line.push_str(&format!(" --repeats {repeats}"));
+        }
+        if let Some(duration) = self.duration {
+            line.push_str(&format!(" --duration {}", exact_time(duration)));
+        }
+        if let Some(seed) = seed {
+            line.push_str(&format!(" --seed {seed}"));
+        }
+        line
+    }
+}
 
 /// Run a scenario file in simulation, in virtual time
 ///
@@ -22,21 +76,9 @@ Examples:
 pub struct Options {
     /// The scenario (TOML; docs/scenario.md)
     pub file: PathBuf,
-    /// Only these policies
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub policy: Vec<String>,
-    /// Only these loads
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub load: Vec<String>,
-    /// Seed of the first repeat; the same seed gives the same result, to the byte
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// How many times each case is run, each time with the next seed
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub repeats: Option<u32>,
-    /// How long each run is measured
-    #[arg(short, long, value_name = "TIME", value_parser = run_time)]
-    pub duration: Option<Nanos>,
+    /// Which cases are run
+    #[command(flatten)]
+    pub cases: CaseOptions,
     /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,

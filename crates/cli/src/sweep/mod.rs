@@ -39,16 +39,10 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let text = crate::input::policy(path).with_context(|| path.display().to_string())?;
     let file = planned(options, &text)?;
     let cases = file.plan.cases()?;
-    if options.list {
-        crate::output::report(&text::cases(&cases));
-        return Ok(CliExit::Yes);
-    }
-    outputs::paths(&options.output).try_for_each(|path| crate::output::may_write([path]))?;
+    crate::output::may_write(outputs::paths(&options.output))?;
     let narrow = |scenario: &mut Scenario| {
-        scenario.seed = options.seed.unwrap_or(scenario.seed);
-        scenario.repeats = options.repeats.or(file.repeats).unwrap_or(scenario.repeats);
-        scenario.duration = options.duration.unwrap_or(scenario.duration);
-        scenario.keep(&options.policy, &options.load)
+        scenario.repeats = file.repeats.unwrap_or(scenario.repeats);
+        options.cases.narrow(scenario)
     };
     let figures = if options.figure.is_empty() { &file.figures } else { &options.figure };
     let disk = ScenarioFiles { sandbox: options.sandbox.into() };
@@ -62,6 +56,10 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         workers: options.jobs.map(usize::from),
     };
     let sweep = PreparedSweep::new(job, &disk)?;
+    if options.list {
+        crate::output::report(&text::cases(&cases));
+        return Ok(CliExit::Yes);
+    }
     let bar = OnceLock::new();
     let watch = SweepWatch {
         stop: tidegate_sys::interrupt::notice(),
@@ -78,7 +76,11 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let journal = journal(&options.output);
     let table = sweep.carry_out(journal.as_deref(), &watch);
     bar.get().into_iter().for_each(indicatif::ProgressBar::finish_and_clear);
-    let table = table?;
+    let table = table.inspect_err(|error| {
+        if let Some(error) = error.io() {
+            crate::output::note_failure(error);
+        }
+    })?;
     let of_shard = sweep.runs();
     let done = table.runs.len() as u64;
     if done < of_shard {
@@ -135,13 +137,14 @@ fn planned(options: &Options, text: &str) -> anyhow::Result<SweepFile> {
     }
     plan.only.extend(options.only.iter().cloned());
     plan.skip.extend(options.skip.iter().cloned());
-    plan.seed = options.seed.unwrap_or(1);
+    plan.seed = options.cases.seed.unwrap_or(1);
     Ok(file)
 }
 
 /// Where runs are written down as they end: beside the file of the rows.
 fn journal(files: &[ReportFile]) -> Option<PathBuf> {
-    let rows = files.iter().find(|file| file.form == Form::Csv && !crate::output::is_stdout(&file.path))?;
+    let is_file = |path: &Path| !crate::output::is_stdout(path) && (path.is_file() || !path.exists());
+    let rows = files.iter().find(|file| file.form == Form::Csv && is_file(&file.path))?;
     let mut name = rows.path.clone().into_os_string();
     name.push(".journal");
     Some(name.into())
@@ -157,15 +160,13 @@ fn again(options: &Options) -> String {
     options.latin.iter().for_each(|n| add("latin", &n.to_string()));
     options.only.iter().for_each(|value| add("only", value));
     options.skip.iter().for_each(|value| add("skip", value));
-    options.policy.iter().for_each(|value| add("policy", value));
-    options.load.iter().for_each(|value| add("load", value));
     options.figure.iter().for_each(|value| add("figure", value));
-    options.repeats.iter().for_each(|n| add("repeats", &n.to_string()));
-    options.seed.iter().for_each(|n| add("seed", &n.to_string()));
-    options.duration.iter().for_each(|time| add("duration", &tidegate_scenario::shell::exact_time(*time)));
     options.shard.iter().for_each(|(part, of)| add("shard", &format!("{part}/{of}")));
     if options.paired {
         line.push_str(" --paired");
     }
-    line
+    for ReportFile { path, .. } in &options.output {
+        line.push_str(&format!(" -o {}", quoted_path(path)));
+    }
+    line + &options.cases.words(options.cases.seed)
 }

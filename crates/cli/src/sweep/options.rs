@@ -2,10 +2,9 @@
 
 use crate::outputs::{Form, ReportFile, output_file};
 use crate::script_options::ScriptOptions;
-use crate::values::run_time;
+use crate::sim::CaseOptions;
 use clap::Parser;
 use std::path::PathBuf;
-use tidegate_packet::Nanos;
 
 /// Simulate a scenario over ranges of parameters, on all processors
 ///
@@ -32,7 +31,7 @@ pub struct Options {
     /// Take the first values of all parameters together, then the second, and so on, instead of a grid
     #[arg(long, conflicts_with = "latin")]
     pub paired: bool,
-    /// Draw N samples that cover each parameter evenly (a Latin hypercube), instead of a grid
+    /// Draw N samples that cover each parameter evenly (a Latin hypercube, by --seed), instead of a grid
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub latin: Option<u32>,
     /// Leave out cases for which this does not hold: "rtt > 20ms and tcp = bbr"; may be repeated
@@ -41,24 +40,12 @@ pub struct Options {
     /// Leave out cases for which this holds; may be repeated
     #[arg(long, value_name = "CONDITION")]
     pub skip: Vec<String>,
-    /// Only these policies
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub policy: Vec<String>,
-    /// Only these loads
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub load: Vec<String>,
+    /// Which cases are run
+    #[command(flatten)]
+    pub cases: CaseOptions,
     /// Only these figures, such as ping.p95 or upload.rate; all without it
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub figure: Vec<String>,
-    /// Seed of the first repeat, and of a Latin hypercube; the same seed gives the same rows, to the byte
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// How many times each case is run, each time with the next seed
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub repeats: Option<u32>,
-    /// How long each run is measured
-    #[arg(short, long, value_name = "TIME", value_parser = run_time)]
-    pub duration: Option<Nanos>,
     /// Run only this part of the runs: 1/4 is the first of four, each for a computer of its own
     #[arg(long, value_name = "I/N", value_parser = shard)]
     pub shard: Option<(u64, u64)>,

@@ -71,6 +71,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         let text = std::str::from_utf8(&bytes).with_context(named)?;
         table.take(text).with_context(named)?;
     }
+    anyhow::ensure!(!table.runs.is_empty(), "these files have no rows");
     // Now that the inputs are known, none is replaced.
     crate::output::may_write(outputs::paths(&options.output))?;
     let query = SweepQuery {

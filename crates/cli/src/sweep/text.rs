@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use tidegate_analysis::experiment::written;
 use tidegate_measure::numbers::USUAL;
 use tidegate_report::{Align, Table};
-use tidegate_sweep::{SummaryRow, SweepCase, SweepSummary, SweepTable};
+use tidegate_sweep::{SummaryRow, SweepCase, SweepSummary, SweepTable, figure_names};
 
 /// The most rows that are printed; of more, the first.
 const MOST: usize = 200;
@@ -31,19 +31,19 @@ pub(super) fn usual_figures(table: &SweepTable, asked: &[String]) -> Vec<String>
     if !asked.is_empty() {
         return asked.to_vec();
     }
-    let mut names: Vec<String> = Vec::new();
-    for figure in table.runs.values().flat_map(|run| &run.figures) {
-        let name = &figure.name;
-        let is_usual = !name.starts_with("link ") && !name.starts_with("class ");
-        if is_usual && (name.ends_with(".p95") || name.ends_with(".rate")) && !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    names
+    let is_usual = |name: &&str| {
+        !name.starts_with("link ")
+            && !name.starts_with("class ")
+            && (name.ends_with(".p95") || name.ends_with(".rate"))
+    };
+    figure_names(table.runs.values()).into_iter().filter(is_usual).map(str::to_owned).collect()
 }
 
 /// The rows of a summary, and what the intervals are.
 pub(super) fn summary(table: &SweepTable, summary: &SweepSummary, again: &str) -> String {
+    if table.runs.is_empty() {
+        return format!("No run falls into this part: the sweep has {} in all\n", table.head.runs);
+    }
     let with_difference = summary.rows.iter().any(|row| row.difference.is_some());
     let several = summary.rows.iter().any(|row| row.runs > 1);
     let mut columns: Vec<(String, Align)> =
@@ -78,22 +78,24 @@ pub(super) fn summary(table: &SweepTable, summary: &SweepSummary, again: &str) -
     if intervals > 0 {
         let _ = writeln!(
             out,
-            "Intervals: where the mean over ever more repeats lies, by Student's t, with 95 % confidence in each of \
-            the {intervals}"
+            "Intervals: where the mean over ever more repeats lies, by Student's t, with 95 % confidence{}",
+            if intervals > 1 { format!(" in each of the {intervals}") } else { String::new() }
         );
     }
     if summary.rows.iter().any(|row| row.runs > 1 && row.interval.is_none()) {
         let _ = writeln!(
             out,
-            "Rows without an interval put several cases together, which are no sample of one thing"
+            "Rows without an interval put several cases together, which are no sample of one thing, or have the \
+            same value in every run"
         );
     }
     if with_difference {
-        let _ = writeln!(
-            out,
-            "Differences: of runs with the same seed; p by Student's t of the pairs, corrected for the number of \
-            rows (Holm)"
-        );
+        let p_values = summary.rows.iter().filter_map(|row| row.difference?.p_value).count();
+        let tested = match p_values {
+            0 => "",
+            _ => "; p by Student's t of the pairs, corrected for the number of rows (Holm)",
+        };
+        let _ = writeln!(out, "Differences: of runs with the same seed{tested}");
     }
     if !again.is_empty() {
         let _ = writeln!(out, "\nAgain: {again}");
@@ -107,7 +109,7 @@ fn cells(row: &SummaryRow, several: bool, with_difference: bool) -> Vec<String> 
         found.map_or(String::new(), |(a, b)| format!("{} to {}", written(a), written(b)))
     };
     let mut cells = row.keys.clone();
-    cells.extend([row.figure.clone(), written(row.mean)]);
+    cells.extend([row.figure.clone(), row.mean.map_or_else(|| "–".to_owned(), written)]);
     if several {
         cells.extend([interval(row.interval), row.runs.to_string()]);
     }

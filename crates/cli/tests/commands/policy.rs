@@ -758,7 +758,7 @@ fn a_cake_takes_the_place_of_the_classes() {
     let file = place.file("again.toml", &text);
     let checked = Command::new(TIDEGATE).arg("check").arg(file).output().expect("runs");
     assert_eq!(checked.status.code(), Some(0), "{checked:?}");
-    // A preset by itself is one, too; whatever asks for classes makes them.
+    // A preset alone is one, too; whatever asks for classes makes them.
     let (_, preset, why) = show("preset = \"home\"\n", &[]);
     assert_eq!(preset, script);
     assert!(why.contains("one cake in each direction, because nothing asks for classes"), "{why}");

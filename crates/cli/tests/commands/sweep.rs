@@ -71,6 +71,18 @@ fn a_sweep_goes_on_and_its_parts_become_one() {
     assert!(text(&merged.stdout).contains("difference"), "{}", text(&merged.stdout));
     assert_eq!(std::fs::read_to_string(place.0.join("merged.csv")).expect("rows"), rows);
     assert!(head.ends_with("figure,value,unit,values.rate (bit/s)"), "{head}");
+    // Of more parts than runs some are empty.
+    let empty =
+        tidegate(&place, "sweep s.toml --repeats 2 --figure ping.p95,upload.rate --shard 9/9 -o 9.csv");
+    assert_eq!(
+        (empty.status.code(), text(&empty.stdout).lines().next()),
+        (Some(0), Some("No run falls into this part: the sweep has 8 in all"))
+    );
+    let merged = tidegate(&place, "results 9.csv whole.csv -o merged.csv");
+    assert_eq!(merged.status.code(), Some(0), "{}", text(&merged.stderr));
+    assert_eq!(std::fs::read_to_string(place.0.join("merged.csv")).expect("rows"), rows);
+    let nothing = tidegate(&place, "results 9.csv");
+    assert_eq!(text(&nothing.stderr), "tidegate results: these files have no rows\n");
 }
 
 #[test]
@@ -86,6 +98,7 @@ fn what_cannot_be_varied_is_said_before_anything_runs() {
         ("sweep s.toml --only down=1mbit", "`down` is not varied: there are values.rate"),
         ("sweep s.toml --policy nine", "unknown policy `nine`; known: none, fair"),
         ("results s.toml", "no rows of a sweep"),
+        ("sweep s.toml --figure ping.p95s", "no figure is called `ping.p95s`: there are ping."),
     ];
     for (line, expected) in rows {
         let output = tidegate(&place, line);

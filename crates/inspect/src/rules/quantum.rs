@@ -196,7 +196,7 @@ fn of_htb(
 }
 
 fn say_it(step: &Step, from_rate: bool, quantum: u32) -> Option<Fix> {
-    // A change of one class changes how it shares with the others: that is to be wanted, not mended.
+    // A change of one class changes how it shares with the others, so this is advice and no edit.
     let what = match from_rate {
         true => format!(
             "say it, and those of the classes that it shares with in the same ratio: quantum {quantum}"

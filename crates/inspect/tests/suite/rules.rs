@@ -196,7 +196,7 @@ fn a_policer_whose_burst_is_below_a_frame_drops_them_all() {
 
 /// Linux 6.1 was asked: with `quantum 1514` at one of two classes the other got twelve times as much.
 #[test]
-fn what_changes_how_classes_share_is_not_mended_by_itself() {
+fn what_changes_how_classes_share_is_advice() {
     let policy = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
         tc class add dev eth0 parent 1: classid 1:1 htb rate 1gbit\n\
         tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit ceil 1gbit\n\
@@ -212,7 +212,7 @@ fn what_changes_how_classes_share_is_not_mended_by_itself() {
     }
 }
 
-/// How much a delay that varies holds is not computed: the limit is not mended.
+/// How much a delay that varies holds is not computed: there is no fix.
 #[test]
 fn a_limit_beside_jitter_has_no_remedy() {
     let of = |jitter: &str| {

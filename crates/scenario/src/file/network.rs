@@ -23,7 +23,7 @@ const MAX_ENDS: usize = 256;
 pub(crate) struct Network {
     pub nodes: Vec<ScenarioNode>,
     pub cables: Vec<ScenarioLink>,
-    /// The node on the far side of a home's link: what it sends is a download, whoever asked for it.
+    /// The node on the far side of a home's link: what it sends is a download, whichever side asked.
     pub far: Option<usize>,
     /// The cable of each device, to refuse a second one.
     plugged: BTreeMap<(usize, usize), String>,

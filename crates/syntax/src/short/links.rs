@@ -34,7 +34,7 @@ const fn ptm(name: &'static str, overhead: u32, about: &'static str) -> LinkKind
 
 /// All that are known.
 pub const LINKS: [LinkKind; 18] = [
-    kind("none", 0, 0, "rates count IP packets, without overhead"),
+    kind("none", 0, 0, "frames as the device counts them, with Ethernet's 14 bytes"),
     kind("ethernet", 38, 84, "Ethernet to the provider: preamble, header, checksum and gap"),
     kind("ethernet vlan", 42, 84, "the same with a VLAN tag"),
     kind("fibre", 38, 84, "fibre with Ethernet framing"),
