@@ -52,6 +52,7 @@ mod experiment;
 mod file;
 mod files;
 pub mod lay;
+pub mod library;
 pub mod model;
 pub mod prepare;
 pub mod run;

@@ -2,8 +2,9 @@
 
 use std::error::Error;
 use std::fmt;
+use std::str::FromStr;
 use tidegate_syntax::nearest;
-use toml_edit::{DocumentMut, Item, TableLike, Value};
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 /// A value to be set, by its path in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,12 +32,33 @@ impl fmt::Display for BadSetting {
 
 impl Error for BadSetting {}
 
+impl FromStr for Setting {
+    type Err = BadSetting;
+
+    /// `PATH=VALUE`.
+    fn from_str(text: &str) -> Result<Setting, BadSetting> {
+        let (path, value) = text.split_once('=').unwrap_or((text, ""));
+        if value.trim().is_empty() {
+            let reason = "write PATH=VALUE, such as home.rtt=50ms".into();
+            return Err(BadSetting { path: path.to_owned(), reason });
+        }
+        Ok(Setting { path: path.trim().to_owned(), value: value.trim().to_owned() })
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.path, self.value)
+    }
+}
+
 /// The text of a scenario with values set; everything else, comments too, stays as it is. A value becomes
 /// of the type that stood there: where a text stood, `10` is a text.
 ///
 /// # Errors
-/// A path that leads nowhere in the file; its last key may be new. That a new key means anything, and that
-/// the value is one, is for [`parse`](crate::parse) to say.
+/// A path that leads nowhere in the file; its last key may be new, and so may a policy
+/// (`policies.mine.gateway`). That a new key means anything, and that the value is one, is for
+/// [`parse`](crate::parse) to say.
 ///
 /// ```
 /// use tidegate_scenario::settings::{Setting, set};
@@ -55,6 +77,7 @@ pub fn set(text: &str, settings: &[Setting]) -> Result<String, BadSetting> {
         reason: format!("the file is no TOML: {}", error.message()),
     })?;
     for setting in settings {
+        make_policy(document.as_table_mut(), &setting.path);
         set_one(document.as_table_mut(), setting)
             .map_err(|reason| BadSetting { path: setting.path.clone(), reason })?;
     }
@@ -69,6 +92,18 @@ pub fn full_path(text: &str, path: &str) -> String {
     match values {
         Some(values) if values.contains_key(path) => format!("values.{path}"),
         _ => path.to_owned(),
+    }
+}
+
+/// Makes the table of a policy that the file does not have.
+fn make_policy(file: &mut Table, path: &str) {
+    let name = path.strip_prefix("policies.").and_then(|rest| rest.split_once('.')).map(|(name, _)| name);
+    let Some(name) = name.filter(|name| !name.is_empty()) else { return };
+    let mut policies = Table::new();
+    policies.set_implicit(true);
+    let policies = file.entry("policies").or_insert(Item::Table(policies));
+    if let Some(policies) = policies.as_table_like_mut() {
+        policies.entry(name).or_insert(Item::Table(Table::new()));
     }
 }
 
@@ -212,6 +247,20 @@ traffic = [{ tcp = 'a -> server', count = 2 }, { tcp = 'b -> server', id = 'othe
         assert!(differs("loads.two.traffic.0.count", "3").contains("count = 3 }"));
         assert!(differs("loads.two.traffic.other.count", "3").contains("count = 3"));
         assert_eq!(differs("repeats", "3"), "repeats = 3");
+    }
+
+    #[test]
+    fn a_policy_may_be_new() {
+        let now = of("policies.mine.gateway", "tc qdisc add dev eth0 root codel");
+        assert!(
+            now.ends_with("\n[policies.mine]\ngateway = \"tc qdisc add dev eth0 root codel\"\n"),
+            "{now}"
+        );
+        assert_eq!(
+            "policies.mine.gateway = tc qdisc".parse::<Setting>().map(|setting| setting.to_string()),
+            Ok("policies.mine.gateway=tc qdisc".to_owned())
+        );
+        assert!("home.rtt=".parse::<Setting>().is_err() && "home.rtt".parse::<Setting>().is_err());
     }
 
     #[test]

@@ -283,7 +283,10 @@ impl<'j> PreparedSweep<'j> {
         let mut table = SweepTable { head: self.head.clone(), runs: BTreeMap::new() };
         let first = format!("{JOURNAL}{}\n", self.head.id);
         let Some(rest) = text.strip_prefix(&first) else {
-            if first.starts_with(text.as_str()) {
+            // One in which nothing was written down is nobody's.
+            let is_begun = text.strip_prefix(JOURNAL).is_some_and(|rest| rest.trim_end().contains('\n'));
+            let is_empty = first.starts_with(text.as_str()) || (text.starts_with(JOURNAL) && !is_begun);
+            if is_empty {
                 let written = file.set_len(0).and_then(|()| file.write_all(first.as_bytes()));
                 written.map_err(|error| writing(path, error))?;
                 return Ok((file, table));
@@ -486,8 +489,12 @@ mod tests {
             run(sweep, Some(&journal), usize::MAX)
         });
         assert_eq!((begun.get(), table.csv()), (2, text));
-        let foreign = std::fs::write(&journal, format!("{JOURNAL}0123\n"));
-        assert!(foreign.is_ok() && with((1, 1), 1, |sweep| sweep.opened(&journal).is_err()));
+        let is_taken = |text: &str| {
+            assert!(std::fs::write(&journal, text).is_ok());
+            with((1, 1), 1, |sweep| sweep.opened(&journal).is_ok())
+        };
+        assert!(is_taken("") && is_taken(&JOURNAL[..9]) && is_taken(&format!("{JOURNAL}0123\n")));
+        assert!(!is_taken(&format!("{JOURNAL}0123\nab,6\n")) && !is_taken("my letter\n"));
         let _ = std::fs::remove_file(&journal);
     }
 

@@ -27,6 +27,7 @@ use tidegate_scenario::document;
 use tidegate_scenario::model::{MachineCommand, Scenario, TimelineEntry, TimelineEvent};
 use tidegate_scenario::prepare::{self, Prepared};
 use tidegate_scenario::run::{ExperimentWatch, RunError};
+use tidegate_scenario::settings::{Setting, full_path, set};
 use tidegate_scenario::shell::{exact_time as time, quoted};
 use tidegate_scenario::tables::Diagnostic;
 use tidegate_sessions::simulated::{self, ScenarioFiles};
@@ -61,7 +62,7 @@ fn carry_through(
     carry_out: CarryOut<'_>,
 ) -> anyhow::Result<CliExit> {
     let disk = ScenarioFiles { sandbox: options.sandbox.into() };
-    let mut scenario = read(&options.file, &disk)?;
+    let mut scenario = read(&options.file, &options.set, &disk)?;
     narrow(&mut scenario, options)?;
     if options.list {
         crate::output::report(&text::listing(&scenario));
@@ -145,6 +146,9 @@ fn timed_commands(options: &Options) -> anyhow::Result<Vec<TimelineEntry>> {
 /// The command that gives the same document; `own`: options of this execution only.
 fn again(options: &Options, (execution, own): (&str, &str), scenario: &Scenario) -> String {
     let mut line = format!("tidegate {execution} {}{own}", quoted_input(&options.file));
+    for setting in &options.set {
+        line.push_str(&format!(" --set {}", quoted(&setting.to_string())));
+    }
     line.push_str(&options.cases.words(Some(scenario.seed)));
     for at in &options.at {
         line.push_str(&format!(" --at {}", time(*at)));
@@ -156,13 +160,18 @@ fn again(options: &Options, (execution, own): (&str, &str), scenario: &Scenario)
     line
 }
 
-/// Reads a scenario's file.
-fn read(path: &Path, disk: &ScenarioFiles) -> anyhow::Result<Scenario> {
-    let text = crate::input::policy(path).map_err(|error| match error.kind() {
+/// Reads a scenario's file, with values set.
+fn read(path: &Path, settings: &[Setting], disk: &ScenarioFiles) -> anyhow::Result<Scenario> {
+    let text = crate::input::scenario(path).map_err(|error| match error.kind() {
         // It names the option to add.
         std::io::ErrorKind::InvalidInput => anyhow::anyhow!("{}: {error}", path.display()),
         _ => anyhow::anyhow!("{}: {error}; name the file of a scenario", path.display()),
     })?;
+    let settings: Vec<Setting> = settings
+        .iter()
+        .map(|setting| Setting { path: full_path(&text, &setting.path), ..setting.clone() })
+        .collect();
+    let text = set(&text, &settings).map_err(|wrong| anyhow::anyhow!("--set {wrong}"))?;
     tidegate_scenario::parse(path, &text, disk).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
 }
 

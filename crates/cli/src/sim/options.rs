@@ -7,6 +7,7 @@ use clap::Parser;
 use std::path::PathBuf;
 use tidegate_packet::Nanos;
 use tidegate_scenario::model::Scenario;
+use tidegate_scenario::settings::Setting;
 use tidegate_scenario::shell::{exact_time, quoted};
 
 /// Which cases of a scenario are run, how often and how long: what replaces values of the file.
@@ -72,10 +73,14 @@ Exit codes: 0 done; 1 an assertion of the file fails; 2 wrong usage or input; 3 
 Examples:
   tidegate sim examples/scenarios/upload.toml
   tidegate sim modem.toml --repeats 8 -o before.json -o before.html
+  tidegate sim rfc7928/bursts --set policies.mine.left='tc qdisc add dev eth0 root codel target 1ms'
   tidegate sim modem.toml --load upload --at 60s -- tc -s class show dev eth0")]
 pub struct Options {
-    /// The scenario (TOML; docs/scenario.md)
+    /// The scenario (TOML; docs/scenario.md), or the name of one of RFC 7928's (docs/rfc7928.md)
     pub file: PathBuf,
+    /// Set a value of the scenario, or a named one; may be repeated
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<Setting>,
     /// Which cases are run
     #[command(flatten)]
     pub cases: CaseOptions,

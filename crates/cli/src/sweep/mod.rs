@@ -36,7 +36,7 @@ pub fn command(options: &Options) -> ExitCode {
 
 fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let path = &options.file;
-    let text = crate::input::policy(path).with_context(|| path.display().to_string())?;
+    let text = crate::input::scenario(path).with_context(|| path.display().to_string())?;
     let file = planned(options, &text)?;
     let cases = file.plan.cases()?;
     crate::output::may_write(outputs::paths(&options.output))?;

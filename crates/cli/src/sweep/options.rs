@@ -23,7 +23,7 @@ Examples:
   tidegate sweep modem.toml --set target=1..50ms:log6 --figure ping.p95,upload.rate
   tidegate sweep grid.toml --shard 1/16 -o part1.csv")]
 pub struct Options {
-    /// The scenario (TOML; docs/scenario.md)
+    /// The scenario (TOML; docs/scenario.md), or the name of one of RFC 7928's (docs/rfc7928.md)
     pub file: PathBuf,
     /// Vary a parameter; may be repeated
     #[arg(long, value_name = "PATH=VALUES")]

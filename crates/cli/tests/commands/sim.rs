@@ -31,6 +31,23 @@ fn check(name: &str, text: &str) {
     assert!(out(&output).contains("required figures hold"), "{}", out(&output));
 }
 
+/// One of the program's own scenarios, with a policy and a value from the command line.
+#[test]
+fn scenarios_of_the_program_take_values() {
+    let place = Place::new("sim-library");
+    let mine = "policies.mine.left=tc qdisc add dev eth0 root handle 1: codel target 1ms";
+    let options = ["-d", "3s", "--policy", "fifo,mine", "--set", mine, "--set", "links.bottleneck.delay=5ms"];
+    let output = sim(&place.0, "rfc7928/same-window", &options);
+    let said = out(&output);
+    assert!(output.status.success() && said.contains("\nmine  "), "{said}");
+    let again = format!("--set '{mine}' --set links.bottleneck.delay=5ms --policy fifo --policy mine");
+    assert!(said.contains(&again), "{said}");
+    let unknown = sim(&place.0, "rfc7928/other", &[]);
+    assert!(out(&unknown).contains("no such scenario; known: rfc7928/same-window"), "{}", out(&unknown));
+    let wrong = sim(&place.0, "rfc7928/bursts", &["--set", "links.bottlenek.delay=5ms"]);
+    assert!(out(&wrong).contains("--set links.bottlenek.delay: no `bottlenek` is there"), "{}", out(&wrong));
+}
+
 /// A host, a gateway, a slow line, a server.
 const LINE: &str = include_str!("../../../scenario/tests/data/line.toml");
 

@@ -50,7 +50,7 @@ fn a_sweep_goes_on_and_its_parts_become_one() {
     let again = tidegate(&place, "sweep s.toml --repeats 2 --figure ping.p95,upload.rate -o again.csv");
     assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
     assert_eq!(std::fs::read_to_string(place.0.join("again.csv")).expect("rows"), rows);
-    std::fs::write(place.0.join("again.csv.journal"), "# journal of sweep 0\n").expect("a journal");
+    std::fs::write(place.0.join("again.csv.journal"), "# journal of sweep 0\n0,8\n").expect("a journal");
     let other = tidegate(&place, "sweep s.toml --repeats 2 --figure ping.p95,upload.rate -o again.csv");
     assert_eq!(other.status.code(), Some(2));
     assert!(text(&other.stderr).contains("is of another sweep"), "{}", text(&other.stderr));

@@ -233,6 +233,21 @@ fn lines_may_do_many_things() {
 }
 
 #[test]
+fn events_repeat() {
+    let with = |words: &str| GOOD.replace("time = '10s'\n", &format!("time = '10s'\n{words}\n"));
+    let times = |words: &str| {
+        let scenario = read(&with(words)).unwrap_or_else(|_| panic!("{}", error(&with(words))));
+        scenario.at.iter().map(|entry| entry.time.0 / 1_000_000).collect::<Vec<_>>()
+    };
+    assert_eq!(times("every = '5s'\nuntil = '25s'"), [10_000, 15_000, 20_000]);
+    assert_eq!(times("every = '5s'\nuntil = '1s'"), [10_000]);
+    assert!(error(&with("every = '5s'")).contains("missing end"), "{}", error(&with("every = '5s'")));
+    let many = error(&with("every = '1ms'\nuntil = '3600s'"));
+    assert!(many.contains("more than 10000 events ['1ms'] = lengthen `every`"), "{many}");
+    assert!(error(&with("until = '5s'")).contains("until"), "{}", error(&with("until = '5s'")));
+}
+
+#[test]
 fn cases_may_be_few() {
     let case = GOOD.replace("[[expect]]", "[[case]]\npolicy = 'tbf'\n[[expect]]");
     assert!(error(&case).contains("this case is not run"), "{}", error(&case));

@@ -5,9 +5,12 @@ use super::commands::command;
 use super::lines;
 use super::network::{Network, strings};
 use crate::model::{LinkDirection, MachineCommand, TimelineEntry, TimelineEvent};
-use crate::tables::{Diagnostic, Keys, TableValue, list, span, text};
+use crate::tables::{Diagnostic, Keys, TableValue, list, some_span, span, text};
 use tidegate_packet::Nanos;
 use toml::de::DeValue;
+
+/// The most events of a timeline that repeats some.
+const MAX_ENTRIES: usize = 10_000;
 
 /// `[[at]]`; `usual` is the machine that is meant where none is named and there are several.
 pub(crate) fn read(
@@ -19,6 +22,7 @@ pub(crate) fn read(
     let mut all = Vec::new();
     for entry in list(value)? {
         let mut keys = Keys::of(entry)?;
+        let before = all.len();
         let time = span(keys.need("time", "missing time: `time = \"30s\"`, from the beginning of the run")?)?;
         let link = keys.get("link");
         if link.is_none() {
@@ -33,10 +37,36 @@ pub(crate) fn read(
                 what: TimelineEvent::Link { cable, lines: Box::new([up, down]) },
             });
         }
+        repeat(&mut keys, &mut all, before)?;
         keys.finish()?;
     }
     all.sort_by_key(|at| at.time);
     Ok(all)
+}
+
+/// `every = "200ms"`, `until = "60s"`: the entries from `first` on again after each such time.
+fn repeat(keys: &mut Keys<'_>, all: &mut Vec<TimelineEntry>, first: usize) -> Result<(), Diagnostic> {
+    let place = keys.get("every").map(|every| every.span());
+    let (Some(every), Some(place)) = (keys.read("every", some_span)?, place) else { return Ok(()) };
+    let until = span(keys.need("until", "missing end: `until = \"60s\"`, from the beginning of the run")?)?;
+    let once = all[first..].to_vec();
+    let shifts = (1..).map(|times: u64| every.0.saturating_mul(times));
+    for shift in shifts {
+        let again = once.iter().filter_map(|entry| {
+            let time = Nanos(entry.time.0.saturating_add(shift));
+            (time < until).then(|| TimelineEntry { time, ..entry.clone() })
+        });
+        let before = all.len();
+        all.extend(again);
+        if all.len() > MAX_ENTRIES {
+            let why = format!("these are more than {MAX_ENTRIES} events");
+            return Err(Diagnostic::new(place, why, "lengthen `every`, or end it earlier"));
+        }
+        if all.len() == before {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// A command for a machine.
