@@ -69,7 +69,7 @@ const CRATES: [(&str, Purity, &[&str]); 39] = [
     ("probe-wire", Purity::NoStd, &["measure"]),
     ("sim", Purity::NoStd, &["gateway", "qdisc", "classify", "policy", "packet", "measure"]),
     ("analysis", Purity::Std, &["measure", "packet"]),
-    ("report", Purity::Impure, &["analysis", "measure", "text"]),
+    ("report", Purity::Impure, &["analysis", "measure", "sweep", "text"]),
     ("sys", Purity::Impure, &["netlink-wire", "text"]),
     ("sandbox", Purity::Impure, &["sys"]),
     ("shims", Purity::Std, &["gateway", "classify", "policy", "packet", "syntax"]),

@@ -14,6 +14,8 @@ pub enum Form {
     Svg,
     /// A picture of pixels.
     Png,
+    /// A picture for papers.
+    Pdf,
     /// A run as flent reads it.
     Flent,
     /// A graph for Graphviz.
@@ -40,6 +42,7 @@ impl Form {
             Form::Html => &["html"],
             Form::Svg => &["svg"],
             Form::Png => &["png"],
+            Form::Pdf => &["pdf"],
             Form::Flent => &["flent.gz"],
             Form::Dot => &["dot", "gv"],
             Form::Mermaid => &["mmd", "mermaid"],

@@ -6,8 +6,8 @@
 //! charts are files of their own as well, through [`svg`]. The figures, and documents for programs, are
 //! `tidegate_analysis`'s.
 //!
-//! Pictures as PNG need the feature `png`, which is on by default: it brings `resvg`, half of all
-//! dependencies.
+//! Pictures as PNG and PDF need the feature `png`, which is on by default: it brings `resvg` and `svg2pdf`,
+//! half of all dependencies.
 
 pub mod chart;
 pub mod experiment;
@@ -15,12 +15,14 @@ mod html;
 pub mod measuring;
 pub mod replayed;
 mod spark;
+mod sweep;
 mod table;
 mod text;
 pub mod watch;
 
 pub use chart::alone as svg;
 pub use html::{page as html, picture};
+pub use sweep::{BadPlot, sweep_drawing};
 pub use table::{Align, Table, set_columns, width};
 pub use text::text;
 pub use tidegate_measure::numbers::{format_duration, milliseconds, percent, rate, size};

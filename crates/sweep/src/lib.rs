@@ -13,6 +13,7 @@ mod condition;
 mod file;
 mod json;
 mod plan;
+mod plot;
 mod row;
 mod summary;
 
@@ -21,6 +22,7 @@ pub use condition::SweepCondition;
 pub use file::{MAX_REPEATS, SweepFile, read};
 pub use json::summary_json;
 pub use plan::{MAX_CASES, Method, SweepCase, SweepPlan};
+pub use plot::{PlotPoint, PlotSeries, PlotWanted, PlotX, SweepPlot};
 pub use row::{
     BadRows, FIGURE, FigureRow, KEYS, SweepHead, SweepRun, SweepTable, csv_head, figures_of, numeric,
 };

@@ -86,16 +86,7 @@ impl SweepTable {
         if self.runs.is_empty() {
             return Ok(SweepSummary::default());
         }
-        let only: Vec<(Column, &str)> = query
-            .only
-            .iter()
-            .map(|(name, value)| Ok((self.column(name)?, value.as_str())))
-            .collect::<Result<_, BadRows>>()?;
-        let meant = |run: &&SweepRun| only.iter().all(|(column, value)| is(&column.of(run), value));
-        let runs: Vec<&SweepRun> = self.runs.values().filter(meant).collect();
-        if runs.is_empty() {
-            return Err(BadRows("no run is left: look at the values that the files have".into()));
-        }
+        let runs = self.chosen(query)?;
         let versus = query.versus.as_ref().map(|(name, value)| Ok::<_, BadRows>((self.column(name)?, value)));
         let versus = versus.transpose()?;
         let columns = self.columns_of(query, &runs)?;
@@ -105,17 +96,7 @@ impl SweepTable {
         }
         let wanted = |name: &&str| query.figures.is_empty() || query.figures.iter().any(|one| one == name);
         let names: Vec<&str> = known.into_iter().filter(wanted).collect();
-        // In the order in which their first run comes.
-        let mut groups: Vec<(Vec<String>, Vec<&SweepRun>)> = Vec::new();
-        let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
-        for run in runs {
-            let keys: Vec<String> = columns.iter().map(|column| column.of(run)).collect();
-            let at = *places.entry(keys.clone()).or_insert(groups.len());
-            if at == groups.len() {
-                groups.push((keys, Vec::new()));
-            }
-            groups[at].1.push(run);
-        }
+        let groups = grouped(runs, &columns);
         let pairs = versus.as_ref().map(|(column, value)| Pairs::new(self, column, value)).transpose()?;
         let mut rows = Vec::new();
         for (keys, runs) in &groups {
@@ -133,8 +114,23 @@ impl SweepTable {
         Ok(SweepSummary { columns: columns.into_iter().map(|column| column.name).collect(), rows })
     }
 
+    /// The runs that a query is about.
+    pub(crate) fn chosen(&self, query: &SweepQuery) -> Result<Vec<&SweepRun>, BadRows> {
+        let only: Vec<(Column, &str)> = query
+            .only
+            .iter()
+            .map(|(name, value)| Ok((self.column(name)?, value.as_str())))
+            .collect::<Result<_, BadRows>>()?;
+        let meant = |run: &&SweepRun| only.iter().all(|(column, value)| is(&column.of(run), value));
+        let runs: Vec<&SweepRun> = self.runs.values().filter(meant).collect();
+        match runs.is_empty() {
+            true => Err(BadRows("no run is left: look at the values that the files have".into())),
+            false => Ok(runs),
+        }
+    }
+
     /// The columns that distinguish the rows.
-    fn columns_of(&self, query: &SweepQuery, runs: &[&SweepRun]) -> Result<Vec<Column>, BadRows> {
+    pub(crate) fn columns_of(&self, query: &SweepQuery, runs: &[&SweepRun]) -> Result<Vec<Column>, BadRows> {
         if !query.by.is_empty() {
             return query.by.iter().map(|name| self.column(name)).collect();
         }
@@ -147,7 +143,7 @@ impl SweepTable {
         Ok(all.into_iter().filter(differs).collect())
     }
 
-    fn column(&self, name: &str) -> Result<Column, BadRows> {
+    pub(crate) fn column(&self, name: &str) -> Result<Column, BadRows> {
         let last = |path: &str| path.rsplit('.').next().is_some_and(|key| key == name);
         let axes = &self.head.axes;
         let axis =
@@ -163,15 +159,33 @@ impl SweepTable {
     }
 }
 
+/// Runs with the same values in some columns, and these values.
+pub(crate) type RunGroup<'r> = (Vec<String>, Vec<&'r SweepRun>);
+
+/// Groups of runs that have the same values in these columns, in the order in which their first run comes.
+pub(crate) fn grouped<'r>(runs: Vec<&'r SweepRun>, columns: &[Column]) -> Vec<RunGroup<'r>> {
+    let mut groups: Vec<RunGroup<'r>> = Vec::new();
+    let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    for run in runs {
+        let keys: Vec<String> = columns.iter().map(|column| column.of(run)).collect();
+        let at = *places.entry(keys.clone()).or_insert(groups.len());
+        if at == groups.len() {
+            groups.push((keys, Vec::new()));
+        }
+        groups[at].1.push(run);
+    }
+    groups
+}
+
 /// A column of the table.
 #[derive(Clone, Debug)]
-struct Column {
-    name: String,
+pub(crate) struct Column {
+    pub(crate) name: String,
     axis: Option<usize>,
 }
 
 impl Column {
-    fn of(&self, run: &SweepRun) -> String {
+    pub(crate) fn of(&self, run: &SweepRun) -> String {
         match (self.axis, self.name.as_str()) {
             (Some(at), _) => run.values.get(at).cloned().unwrap_or_default(),
             (None, "case") => run.case.to_string(),
@@ -188,7 +202,7 @@ fn is(value: &str, wanted: &str) -> bool {
 }
 
 /// The runs that others are compared with, by all that pairs share.
-struct Pairs<'t> {
+pub(crate) struct Pairs<'t> {
     column: &'t Column,
     base: BTreeMap<Vec<String>, &'t SweepRun>,
 }
@@ -224,12 +238,12 @@ impl<'t> Pairs<'t> {
     }
 }
 
-fn value_of(run: &SweepRun, name: &str) -> Option<f64> {
+pub(crate) fn value_of(run: &SweepRun, name: &str) -> Option<f64> {
     run.figures.iter().find(|figure| figure.name == name)?.value
 }
 
 /// A figure over runs; `None`: none of them has a row for it.
-fn row(
+pub(crate) fn row(
     keys: &[String],
     runs: &[&SweepRun],
     name: &str,

@@ -19,7 +19,7 @@ pub use flent::flent_files;
 pub use mahimahi::mahimahi_files;
 pub use names::{file_name, joined};
 pub use show::{
-    Happened, Moment, RunView, Under, answers, called, distinct, end_of, happened, label, probe, spread,
-    title, typical, written,
+    Happened, Moment, RunView, Under, answers, called, distinct, end_of, happened, is_share, label, probe,
+    spread, title, typical, written,
 };
 pub use unflent::from_flent;

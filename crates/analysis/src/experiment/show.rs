@@ -115,19 +115,20 @@ pub fn typical<'e>(case: &ExperimentCase<'e>) -> &'e RunRecord {
 
 /// A figure in words, with so many significant digits; `name` distinguishes shares from counts.
 pub fn written(name: &str, number: f64, unit: &str, digits: usize) -> String {
-    let statistic = name.rsplit('.').next().unwrap_or_default();
     match unit {
         _ if number < 0.0 => format!("−{}", written(name, -number, unit, digits)),
         "s" => format_duration_in(number * 1e9, digits),
         "bit/s" => rate_in(number, digits),
         "bytes" => size_in(number, digits),
-        _ if ["loss", "loss-low", "loss-high", "share", "utilisation", "there-loss", "back-loss"]
-            .contains(&statistic) =>
-        {
-            percent_in(number, digits)
-        }
+        _ if is_share(name) => percent_in(number, digits),
         _ => plain_in(number, digits),
     }
+}
+
+/// Whether a figure without a unit is a share of one, which people write in per cent.
+pub fn is_share(name: &str) -> bool {
+    let statistic = name.rsplit('.').next().unwrap_or_default();
+    ["loss", "loss-low", "loss-high", "share", "utilisation", "there-loss", "back-loss"].contains(&statistic)
 }
 
 /// A figure over repeats: the median, and from the least to the most where they differ.

@@ -7,7 +7,9 @@ use anyhow::Context;
 use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tidegate_sweep::{SweepQuery, SweepTable, summary_json};
+use tidegate_report::chart::{Drawing, Theme, file, pdf, png};
+use tidegate_report::sweep_drawing;
+use tidegate_sweep::{PlotWanted, SweepQuery, SweepTable, summary_json};
 
 /// Merge and summarise the rows of sweeps
 ///
@@ -20,7 +22,8 @@ Exit codes: 0 done; 2 wrong usage or input: not the rows of one sweep; 3 runs of
 Examples:
   tidegate results part*.csv -o all.csv
   tidegate results all.csv --figure ping.p95 --where up=10mbit --by rtt,policy
-  tidegate results all.csv --figure upload.rate --versus policy=none")]
+  tidegate results all.csv --figure upload.rate --versus policy=none
+  tidegate results all.csv --plot rtt,ping.p95 -o delay.pdf")]
 pub struct Options {
     /// Rows that `tidegate sweep` wrote (CSV)
     #[arg(required = true, num_args = 1.., value_name = "FILE")]
@@ -38,12 +41,49 @@ pub struct Options {
     /// Compare with the runs that have this value: --versus policy=none
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     pub versus: Option<(String, String)>,
-    /// Write all rows of all files (.csv), or the summary (.json); may be repeated
-    #[arg(short, long, value_name = "RESULT", value_parser = output_file(&[Form::Csv, Form::Json]))]
+    /// Draw: FIGURE (its distribution), PARAMETER,FIGURE (one over the other, with intervals) or FIGURE,FIGURE
+    /// (one against the other, with ellipses); into the .svg, .pdf or .png of -o
+    #[arg(long, value_name = "WHAT", value_parser = wanted)]
+    pub plot: Option<PlotWanted>,
+    /// How wide the drawing is: 88mm (a column of a paper), 3.5in
+    #[arg(long, value_name = "WIDTH", value_parser = pixels, default_value = "88mm", requires = "plot")]
+    pub width: Pixels,
+    /// Write all rows of all files (.csv), the summary (.json), or the drawing (.svg, .pdf, .png); may be
+    /// repeated
+    #[arg(short, long, value_name = "RESULT", value_parser = output_file(FORMS))]
     pub output: Vec<ReportFile>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// What `results` writes.
+const FORMS: &[Form] = &[Form::Csv, Form::Json, Form::Svg, Form::Pdf, Form::Png];
+/// Pixels of a PNG for each of a drawing: 288 a inch.
+const SCALE: f32 = 3.0;
+
+/// Pixels of 1/96 inch.
+#[derive(Clone, Copy, Debug)]
+pub struct Pixels(f64);
+
+/// `88mm`, `3.5in`.
+fn pixels(text: &str) -> Result<Pixels, String> {
+    let of = |unit: &str, inch: f64| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? / inch * 96.0);
+    let known = of("mm", 25.4).or_else(|| of("cm", 2.54)).or_else(|| of("in", 1.0));
+    let known = known.filter(|pixels| (150.0..=4000.0).contains(pixels));
+    known.map(Pixels).ok_or_else(|| "write a width from 40mm to 1000mm, such as 88mm or 3.5in".to_owned())
+}
+
+/// `ping.p95`, `home.rtt,ping.p95`.
+fn wanted(text: &str) -> Result<PlotWanted, String> {
+    let names: Vec<&str> = text.split(',').map(str::trim).collect();
+    match names.as_slice() {
+        [figure] if !figure.is_empty() => Ok(PlotWanted::Distribution((*figure).to_owned())),
+        [across, figure] if !across.is_empty() && !figure.is_empty() => {
+            Ok(PlotWanted::Over((*across).to_owned(), (*figure).to_owned()))
+        }
+        _ => Err("write FIGURE, PARAMETER,FIGURE or FIGURE,FIGURE".to_owned()),
+    }
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -63,6 +103,15 @@ pub fn command(options: &Options) -> ExitCode {
     }
 }
 
+/// The drawing, with a word on what it leaves out.
+fn drawn(table: &SweepTable, query: &SweepQuery, wanted: &PlotWanted) -> anyhow::Result<Drawing> {
+    let plot = table.plot(query, wanted)?;
+    if plot.without > 0 {
+        eprintln!("tidegate results: {} runs have no value for what is drawn", plot.without);
+    }
+    Ok(sweep_drawing(&plot)?)
+}
+
 fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let mut table = SweepTable::default();
     for path in &options.files {
@@ -72,6 +121,12 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         table.take(text).with_context(named)?;
     }
     anyhow::ensure!(!table.runs.is_empty(), "these files have no rows");
+    let is_picture = |file: &&ReportFile| matches!(file.form, Form::Svg | Form::Pdf | Form::Png);
+    let pictures = options.output.iter().filter(is_picture).count();
+    anyhow::ensure!(
+        options.plot.is_some() == (pictures > 0),
+        "a drawing needs both what to draw and where: --plot ping.p95 -o p95.svg"
+    );
     // Now that the inputs are known, none is replaced.
     crate::output::may_write(outputs::paths(&options.output))?;
     let query = SweepQuery {
@@ -80,6 +135,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         by: options.by.clone(),
         versus: options.versus.clone(),
     };
+    let drawing = options.plot.as_ref().map(|plot| drawn(&table, &query, plot)).transpose()?;
     let json = || -> anyhow::Result<String> { Ok(summary_json(&table, &table.summary(&query)?)) };
     if options.json {
         crate::output::text(&json()?);
@@ -89,7 +145,14 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         crate::output::report(&text::summary(&table, &summary, ""));
     }
     for ReportFile { path, form } in &options.output {
-        crate::output::file(path, if *form == Form::Csv { table.csv() } else { json()? })?;
+        let content = match (form, &drawing) {
+            (Form::Csv, _) => table.csv().into_bytes(),
+            (Form::Svg, Some(drawing)) => file(drawing, options.width.0, Theme::Light).into_bytes(),
+            (Form::Pdf, Some(drawing)) => pdf(drawing, options.width.0, Theme::Light)?,
+            (Form::Png, Some(drawing)) => png(drawing, options.width.0, SCALE, Theme::Light)?,
+            _ => json()?.into_bytes(),
+        };
+        crate::output::file(path, content)?;
     }
     match table.missing() {
         0 => Ok(CliExit::Yes),

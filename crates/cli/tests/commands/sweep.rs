@@ -71,6 +71,18 @@ fn a_sweep_goes_on_and_its_parts_become_one() {
     assert!(text(&merged.stdout).contains("difference"), "{}", text(&merged.stdout));
     assert_eq!(std::fs::read_to_string(place.0.join("merged.csv")).expect("rows"), rows);
     assert!(head.ends_with("figure,value,unit,values.rate (bit/s)"), "{head}");
+    for (plot, file, begin) in [
+        ("rate,ping.p95", "p.svg", "<svg"),
+        ("ping.p95,upload.rate", "p.pdf", "%PDF-"),
+        ("policy,upload.rate", "p.png", "\u{fffd}PNG"),
+    ] {
+        let drawn = tidegate(&place, &format!("results whole.csv --plot {plot} -o {file}"));
+        assert_eq!(drawn.status.code(), Some(0), "{}", text(&drawn.stderr));
+        let bytes = std::fs::read(place.0.join(file)).expect("a drawing");
+        assert!(text(&bytes).starts_with(begin), "{file}");
+    }
+    let nowhere = tidegate(&place, "results whole.csv --plot ping.p95");
+    assert!(text(&nowhere.stderr).contains("needs both what to draw and where"), "{}", text(&nowhere.stderr));
     // Of more parts than runs some are empty.
     let empty =
         tidegate(&place, "sweep s.toml --repeats 2 --figure ping.p95,upload.rate --shard 9/9 -o 9.csv");

@@ -105,6 +105,11 @@ impl Axis {
         }
     }
 
+    /// Numbers without a unit from 0.
+    pub fn numbers(high: f64, ticks: usize) -> Axis {
+        Axis { scale: Scale::even(0.0, high, ticks), per: 1.0, unit: "", ticks }
+    }
+
     /// Shares of one in percent.
     pub fn shares() -> Axis {
         Axis { scale: Scale::exact(0.0, 1.0), per: 0.01, unit: "%", ticks: 4 }

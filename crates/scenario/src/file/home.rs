@@ -3,7 +3,7 @@
 //! hosts - LAN - gateway - cable - modem = uplink = isp - Internet - server
 
 use super::beside::Beside;
-use super::lines::{direction, framing};
+use super::lines::{buffer, direction, framing};
 use super::network::Network;
 use crate::model::{BufferSize, LinkDirection, LinkEnd, ScenarioLink};
 use crate::tables::{Diagnostic, Keys, TableValue, number, rate, size, some_span, text, texts};
@@ -26,11 +26,12 @@ pub(crate) fn read(
     let framing = keys.read("framing", framing)?;
     let hosts = keys.read("hosts", texts)?.unwrap_or_else(|| vec!["a", "b"]);
     let lan = keys.read("lan", text)?.unwrap_or("eth1");
-    let up_buffer = keys.read("buffer", size)?.unwrap_or(24_000);
-    let down_buffer = keys.read("down-buffer", size)?.unwrap_or((down / 32).max(64_000));
-    let shaped = |rate: u64, bytes| LinkDirection {
+    let up_buffer = keys.read("buffer", buffer)?.unwrap_or(BufferSize::Bytes(24_000));
+    let down_buffer =
+        keys.read("down-buffer", buffer)?.unwrap_or(BufferSize::Bytes((down / 32).max(64_000)));
+    let shaped = |rate: u64, buffer| LinkDirection {
         rate: Some(rate),
-        buffer: Some(BufferSize::Bytes(bytes)),
+        buffer: Some(buffer),
         framing,
         ..LinkDirection::default()
     };

@@ -55,7 +55,7 @@ fn line(keys: &mut Keys<'_>, beside: &Beside<'_>) -> Result<LinkDirection, Diagn
 }
 
 /// `24kB`, `100 packets`, `200ms`.
-fn buffer(value: TableValue<'_>) -> Result<BufferSize, Diagnostic> {
+pub(super) fn buffer(value: TableValue<'_>) -> Result<BufferSize, Diagnostic> {
     let text = plain(value)?;
     let packets = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"));
     let Some(count) = packets else {

@@ -1,0 +1,82 @@
+//! Curves over a quantity, with intervals, dots and outlines: what papers print. The names stand below, so that
+//! a column of a page is wide enough.
+
+use super::axis::Axis;
+use super::drawing::{Drawing, EDGE, Margin, cut, escape, short};
+use super::look::Look;
+use super::plot::Plot;
+use std::fmt::Write as _;
+
+/// What is compared.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// Its name.
+    pub name: String,
+    /// How it looks.
+    pub look: Look,
+    /// A line through these, from left to right.
+    pub line: Vec<(f64, f64)>,
+    /// A dot at each of these.
+    pub dots: Vec<(f64, f64)>,
+    /// Intervals: a place across, and from where to where.
+    pub bars: Vec<(f64, f64, f64)>,
+    /// A closed line around a dot.
+    pub outline: Vec<(f64, f64)>,
+}
+
+/// Pixels for the figures of the vertical axis.
+const LEFT: f64 = 52.0;
+/// Pixels of a row of names, and of the horizontal axis's name.
+const ROW: f64 = 16.0;
+/// Characters of a name: half of a column of 88 mm.
+const NAME: usize = 22;
+
+/// Curves, `height` pixels high, the axes called `names`.
+pub fn curves(
+    title: &str,
+    description: &str,
+    (x, y): (Axis, Axis),
+    names: (&str, &str),
+    height: f64,
+    curves: &[Curve],
+) -> Drawing {
+    let rows = curves.len().div_ceil(2) as f64;
+    let margin = Margin { left: LEFT, right: 24.0, top: 26.0, bottom: 24.0 + ROW * (rows + 1.0) + 4.0 };
+    let mut plot = Plot::new(x, y, height, margin);
+    plot.axes(false);
+    let mut unit = String::new();
+    let _ = write!(
+        unit,
+        "<text x=\"{}\" y=\"-11\"><tspan class=\"ink\">{}</tspan> {}</text>",
+        EDGE - LEFT,
+        escape(names.1),
+        plot.y.unit
+    );
+    plot.beneath(&unit);
+    plot.text("mid ink", 0.5, height + 34.0, names.0);
+    for curve in curves {
+        let line = curve.look.line();
+        let points: Vec<Option<(f64, f64)>> = curve.line.iter().copied().map(Some).collect();
+        plot.line(line, &points);
+        let outline: Vec<Option<(f64, f64)>> = curve.outline.iter().copied().map(Some).collect();
+        plot.line(line, &outline);
+        for (x, low, high) in &curve.bars {
+            plot.line(&format!("{line} whisker"), &[Some((*x, *low)), Some((*x, *high))]);
+        }
+        plot.dots(&format!("{line} spot large-spot"), curve.dots.iter().copied());
+    }
+    for (n, curve) in curves.iter().enumerate() {
+        let (x, y) = (if n % 2 == 0 { "0" } else { "50" }, height + 34.0 + ROW * ((n / 2) as f64 + 1.0));
+        let mut key = String::new();
+        let _ = write!(
+            key,
+            "<svg x=\"{x}%\" y=\"{}\" overflow=\"visible\"><path class=\"mark {} sample\" d=\"M0 -4H20\"/>\
+             <text class=\"ink\" x=\"26\">{}</text></svg>",
+            short(y),
+            curve.look.line(),
+            escape(&cut(&curve.name, NAME))
+        );
+        plot.beneath(&key);
+    }
+    plot.finished(title, description)
+}
