@@ -1,6 +1,6 @@
 //! Drawings of sweeps.
 
-use crate::chart::{Axis, Curve, Drawing, Group, LOOKS, Look, Mark, Scale, WIDE_RANGE, cases, curves};
+use crate::chart::{Axis, PlotCurve, Drawing, Group, LOOKS, Look, Mark, Scale, WIDE_RANGE, cases, curves};
 use std::fmt;
 use tidegate_analysis::experiment::{is_share, written};
 use tidegate_measure::numbers::USUAL;
@@ -37,8 +37,8 @@ pub fn sweep_drawing(plot: &SweepPlot) -> Result<Drawing, BadPlot> {
     }
     if count > LOOKS {
         return Err(BadPlot(format!(
-            "these are {count} things to compare in one drawing, and {LOOKS} are the most: choose with --where, or \
-            name with --by what is to be told apart"
+            "these are {count} things to compare in one drawing, and {LOOKS} are the most: choose with --where, \
+            or name with --by what is to be told apart"
         )));
     }
     match (&plot.x, &plot.y) {
@@ -80,7 +80,7 @@ fn quantities(plot: &SweepPlot, x: (&str, &str), y: (&str, &str), title: &str) -
             let (low, high) = point.interval?;
             Some((point.x * across.1, low * up.1, high * up.1))
         });
-        Curve {
+        PlotCurve {
             name: named(&series.name),
             look: Look(n),
             line: if is_curve { dots.clone() } else { Vec::new() },
@@ -89,7 +89,7 @@ fn quantities(plot: &SweepPlot, x: (&str, &str), y: (&str, &str), title: &str) -
             outline: series.outline.iter().map(|(x, y)| (x * across.1, y * up.1)).collect(),
         }
     });
-    let shown: Vec<Curve> = shown.collect();
+    let shown: Vec<PlotCurve> = shown.collect();
     let description = format!("{title}: {}", names(plot));
     curves(title, &description, (across.0, up.0), (x.0, y.0), HEIGHT, &shown)
 }
@@ -106,9 +106,9 @@ fn distribution(plot: &SweepPlot, x: (&str, &str)) -> Drawing {
         }
         line.push((across.0.scale.ends().1, before));
         let (dots, bars, outline) = (Vec::new(), Vec::new(), Vec::new());
-        Curve { name: named(&series.name), look: Look(n), line, dots, bars, outline }
+        PlotCurve { name: named(&series.name), look: Look(n), line, dots, bars, outline }
     };
-    let shown: Vec<Curve> = plot.series.iter().enumerate().map(curve).collect();
+    let shown: Vec<PlotCurve> = plot.series.iter().enumerate().map(curve).collect();
     let title = format!("Distribution of {}", x.0);
     let description = format!("{title}: {}", names(plot));
     curves(&title, &description, (across.0.clone(), Axis::shares()), (x.0, "runs"), HEIGHT, &shown)
@@ -153,8 +153,8 @@ fn names(plot: &SweepPlot) -> String {
     plot.series.iter().map(|series| named(&series.name)).collect::<Vec<_>>().join("; ")
 }
 
-/// An axis that holds these values, and what to multiply values by to place them on it. It begins at 0, and is
-/// logarithmic where the largest is many times the smallest.
+/// An axis that holds these values, and what to multiply values by to place them on it. It begins at 0, and
+/// is logarithmic where the largest is many times the smallest.
 fn axis((name, unit): (&str, &str), values: impl Iterator<Item = f64>) -> (Axis, f64) {
     let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
     for value in values.filter(|value| value.is_finite()) {

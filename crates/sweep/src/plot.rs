@@ -60,8 +60,8 @@ pub struct PlotSeries {
     /// Over a parameter, the mean at each of its values; of a distribution, each value and the share of runs
     /// with at most that; of figures, the mean of both.
     pub points: Vec<PlotPoint>,
-    /// Of one figure against another: the ellipse of one standard deviation of both (in which 39 % of runs lie
-    /// if they are normally distributed); empty of fewer than three runs, and where one figure does not vary.
+    /// Of one figure against another: the ellipse of one standard deviation of both (in which 39 % of runs
+    /// lie if they are normally distributed); empty of fewer than three runs, and where one does not vary.
     pub outline: Vec<(f64, f64)>,
 }
 

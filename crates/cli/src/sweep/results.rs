@@ -41,8 +41,8 @@ pub struct Options {
     /// Compare with the runs that have this value: --versus policy=none
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     pub versus: Option<(String, String)>,
-    /// Draw: FIGURE (its distribution), PARAMETER,FIGURE (one over the other, with intervals) or FIGURE,FIGURE
-    /// (one against the other, with ellipses); into the .svg, .pdf or .png of -o
+    /// Draw FIGURE (its distribution), PARAMETER,FIGURE (one over the other, with intervals) or
+    /// FIGURE,FIGURE (one against the other, with ellipses), into the .svg, .pdf or .png of -o
     #[arg(long, value_name = "WHAT", value_parser = wanted)]
     pub plot: Option<PlotWanted>,
     /// How wide the drawing is: 88mm (a column of a paper), 3.5in

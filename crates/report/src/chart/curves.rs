@@ -1,5 +1,5 @@
-//! Curves over a quantity, with intervals, dots and outlines: what papers print. The names stand below, so that
-//! a column of a page is wide enough.
+//! Curves over a quantity, with intervals, dots and outlines: what papers print. The names stand below, so
+//! that a column of a page is wide enough.
 
 use super::axis::Axis;
 use super::drawing::{Drawing, EDGE, Margin, cut, escape, short};
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 /// What is compared.
 #[derive(Clone, Debug)]
-pub struct Curve {
+pub struct PlotCurve {
     /// Its name.
     pub name: String,
     /// How it looks.
@@ -38,7 +38,7 @@ pub fn curves(
     (x, y): (Axis, Axis),
     names: (&str, &str),
     height: f64,
-    curves: &[Curve],
+    curves: &[PlotCurve],
 ) -> Drawing {
     let rows = curves.len().div_ceil(2) as f64;
     let margin = Margin { left: LEFT, right: 24.0, top: 26.0, bottom: 24.0 + ROW * (rows + 1.0) + 4.0 };

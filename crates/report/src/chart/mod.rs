@@ -34,7 +34,7 @@ mod tree;
 pub use axis::{Axis, WIDE_RANGE};
 pub use cases::{Group, Mark, cases, cases_rates, cases_spans};
 pub use cdf::{Sample, cdf};
-pub use curves::{Curve, curves};
+pub use curves::{PlotCurve, curves};
 pub use drawing::{COLOURS, Drawing, Margin, OTHERS, SERIES_STYLE, STYLE, WIDE, alone, escape};
 pub use file::{Theme, file};
 pub use lines::{ChartLine, lines};
