@@ -16,6 +16,7 @@ pub fn summary_json(table: &SweepTable, summary: &SweepSummary) -> String {
         "runs": table.head.runs,
         "done": table.runs.len(),
         "axes": table.head.axes,
+        "intervals": summary.intervals.word(),
         "rows": summary.rows.iter().map(|one| row(&summary.columns, one)).collect::<Vec<_>>(),
     });
     format!("{document:#}\n")

@@ -9,6 +9,7 @@
 //! Pure: no files, clock, processes or output. `tidegate-sessions` carries sweeps out on all processors.
 
 mod axis;
+mod bootstrap;
 mod condition;
 mod file;
 mod json;
@@ -18,6 +19,7 @@ mod row;
 mod summary;
 
 pub use axis::{AxisValues, BadAxis, MAX_VALUES, SweepAxis, ValueRange, number_of};
+pub use bootstrap::FEWEST;
 pub use condition::SweepCondition;
 pub use file::{MAX_REPEATS, SweepFile, read};
 pub use json::summary_json;
@@ -26,7 +28,7 @@ pub use plot::{PlotPoint, PlotSeries, PlotWanted, PlotX, SweepPlot};
 pub use row::{
     BadRows, FIGURE, FigureRow, KEYS, SweepHead, SweepRun, SweepTable, csv_head, figures_of, numeric,
 };
-pub use summary::{Difference, SummaryRow, SweepQuery, SweepSummary, figure_names};
+pub use summary::{Difference, IntervalMethod, SummaryRow, SweepQuery, SweepSummary, figure_names};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

@@ -2,9 +2,8 @@
 
 use crate::axis::{number_of, one_unit};
 use crate::row::{BadRows, SweepRun, SweepTable};
-use crate::summary::{Column, SweepQuery, figure_names, grouped, row, value_of};
+use crate::summary::{Column, IntervalMethod, SweepQuery, figure_names, grouped, row, value_of};
 use std::collections::BTreeSet;
-use tidegate_measure::paired::mean_interval;
 
 /// What is to be drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +47,7 @@ pub struct PlotPoint {
     pub x: f64,
     /// Upwards.
     pub y: f64,
-    /// Where the mean lies with 95 % confidence; `None` as in a summary's row, and of single runs.
+    /// Over a parameter, where the mean lies with 95 % confidence; `None` as in a summary's row.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -131,7 +130,7 @@ impl SweepTable {
         let groups = grouped(runs, &columns);
         let series = groups.into_iter().map(|(keys, runs)| {
             let (points, outline) = match (&column, against) {
-                (Some(column), _) => (over(column, &x, &runs, figure)?, Vec::new()),
+                (Some(column), _) => (over(column, &x, &runs, (figure, query.intervals))?, Vec::new()),
                 (None, Some(name)) => ellipse(&runs, name, figure),
                 (None, None) => (distribution(&runs, figure), Vec::new()),
             };
@@ -166,7 +165,12 @@ fn axis_of(column: &Column, runs: &[&SweepRun]) -> PlotX {
 }
 
 /// The mean at each value of a column, from left to right.
-fn over(column: &Column, x: &PlotX, runs: &[&SweepRun], figure: &str) -> Result<Vec<PlotPoint>, BadRows> {
+fn over(
+    column: &Column,
+    x: &PlotX,
+    runs: &[&SweepRun],
+    (figure, intervals): (&str, IntervalMethod),
+) -> Result<Vec<PlotPoint>, BadRows> {
     let place = |value: &str| match x {
         PlotX::Words { values, .. } => values.iter().position(|one| one == value).map(|at| at as f64),
         _ => number_of(value).map(|(number, _)| number),
@@ -174,7 +178,7 @@ fn over(column: &Column, x: &PlotX, runs: &[&SweepRun], figure: &str) -> Result<
     let mut points = Vec::new();
     for (keys, runs) in grouped(runs.to_vec(), std::slice::from_ref(column)) {
         let Some(x) = keys.first().and_then(|value| place(value)) else { continue };
-        let summary = row(&keys, &runs, figure, None)?;
+        let summary = row(&keys, &runs, figure, (intervals, None))?;
         points.extend(summary.and_then(|row| Some(PlotPoint { x, y: row.mean?, interval: row.interval })));
     }
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -200,12 +204,7 @@ fn ellipse(runs: &[&SweepRun], across: &str, figure: &str) -> (Vec<PlotPoint>, V
     let count = pairs.len() as f64;
     let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(|pair| of(pair) / count).sum::<f64>();
     let (x, y) = (mean(&|pair| pair.0), mean(&|pair| pair.1));
-    let is_sample = runs
-        .iter()
-        .all(|run| (run.case, &run.policy, &run.load) == (runs[0].case, &runs[0].policy, &runs[0].load));
-    let ys: Vec<f64> = pairs.iter().map(|pair| pair.1).collect();
-    let interval = mean_interval(&ys).filter(|(low, high)| is_sample && low < high);
-    let point = vec![PlotPoint { x, y, interval }];
+    let point = vec![PlotPoint { x, y, interval: None }];
     let over = count - 1.0;
     let spread = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / over;
     let (xx, xy, yy) = (

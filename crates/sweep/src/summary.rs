@@ -2,6 +2,7 @@
 //! share their random numbers.
 
 use crate::axis::number_of;
+use crate::bootstrap::bootstrap_interval;
 use crate::row::{BadRows, SweepRun, SweepTable};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_measure::experiment::Spread;
@@ -19,6 +20,38 @@ pub struct SweepQuery {
     pub by: Vec<String>,
     /// The value of a column that the other values of that column are compared with.
     pub versus: Option<(String, String)>,
+    /// How intervals are found.
+    pub intervals: IntervalMethod,
+}
+
+/// How the interval is found in which a mean lies with 95 % confidence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IntervalMethod {
+    /// By Student's t: of few values, if they are about normal.
+    #[default]
+    Student,
+    /// By the means of samples drawn again from the sample: of values however they are distributed, if they
+    /// are not few.
+    Bootstrap,
+}
+
+impl IntervalMethod {
+    /// Its name in documents.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            IntervalMethod::Student => "student",
+            IntervalMethod::Bootstrap => "bootstrap",
+        }
+    }
+
+    /// The interval of these values.
+    pub(crate) fn of(self, values: &[f64]) -> Option<(f64, f64)> {
+        match self {
+            IntervalMethod::Student => mean_interval(values),
+            IntervalMethod::Bootstrap => bootstrap_interval(values),
+        }
+    }
 }
 
 /// A figure over the runs of one combination.
@@ -36,7 +69,7 @@ pub struct SummaryRow {
     pub without: usize,
     /// Its mean; `None`, as of the figures behind it: no run has a value.
     pub mean: Option<f64>,
-    /// Where the mean lies with 95 % confidence, if repeats are a sample and about normal (Student's t).
+    /// Where the mean lies with 95 % confidence, if repeats are a sample (see [`IntervalMethod`]).
     /// `None` of one run, of runs that all have the same value, and of runs of several cases, which are no
     /// sample of one thing.
     pub interval: Option<(f64, f64)>,
@@ -65,6 +98,8 @@ pub struct SweepSummary {
     pub columns: Vec<String>,
     /// The rows, in the order of the sweep.
     pub rows: Vec<SummaryRow>,
+    /// How their intervals were found.
+    pub intervals: IntervalMethod,
 }
 
 /// The figures that any of these runs has, each once, in the order in which they come.
@@ -101,7 +136,7 @@ impl SweepTable {
         let mut rows = Vec::new();
         for (keys, runs) in &groups {
             for name in &names {
-                rows.extend(row(keys, runs, name, pairs.as_ref())?);
+                rows.extend(row(keys, runs, name, (query.intervals, pairs.as_ref()))?);
             }
         }
         let raw = rows.iter().map(|row| row.difference.and_then(|one| one.p_value));
@@ -111,7 +146,8 @@ impl SweepTable {
                 difference.p_value = p_value;
             }
         }
-        Ok(SweepSummary { columns: columns.into_iter().map(|column| column.name).collect(), rows })
+        let columns = columns.into_iter().map(|column| column.name).collect();
+        Ok(SweepSummary { columns, rows, intervals: query.intervals })
     }
 
     /// The runs that a query is about.
@@ -247,7 +283,7 @@ pub(crate) fn row(
     keys: &[String],
     runs: &[&SweepRun],
     name: &str,
-    pairs: Option<&Pairs<'_>>,
+    (intervals, pairs): (IntervalMethod, Option<&Pairs<'_>>),
 ) -> Result<Option<SummaryRow>, BadRows> {
     let figures = || runs.iter().flat_map(|run| &run.figures).filter(|figure| figure.name == name);
     let asked = figures().count();
@@ -264,14 +300,18 @@ pub(crate) fn row(
         .all(|one| (one.case, &one.policy, &one.load) == (runs[0].case, &runs[0].policy, &runs[0].load));
     let difference = pairs.and_then(|pairs| {
         let pair = |run: &&SweepRun| Some((value_of(pairs.partner(run)?, name)?, value_of(run, name)?));
-        let paired = Paired::new(&runs.iter().filter_map(pair).collect::<Vec<_>>())?;
+        let pairs: Vec<(f64, f64)> = runs.iter().filter_map(pair).collect();
+        let paired = Paired::new(&pairs)?;
         // Pairs that all differ by the same say nothing of how others would.
         let varies = |(low, high): &(f64, f64)| low < high || paired.difference == 0.0;
         let paired = Paired { interval: paired.interval.filter(|_| is_sample).filter(varies), ..paired };
-        Some(Difference { paired, p_value: paired.p_value() })
+        let p_value = paired.p_value();
+        let differences: Vec<f64> = pairs.iter().map(|(base, this)| this - base).collect();
+        let interval = paired.interval.and_then(|_| intervals.of(&differences));
+        Some(Difference { paired: Paired { interval, ..paired }, p_value })
     });
     let varies = |(low, high): &(f64, f64)| low < high && (high - low).is_finite();
-    let interval = mean_interval(&values).filter(|_| is_sample).filter(varies);
+    let interval = intervals.of(&values).filter(|_| is_sample).filter(varies);
     values.sort_by(f64::total_cmp);
     let spread = Spread::new(values.clone(), "");
     Ok(Some(SummaryRow {
@@ -333,6 +373,24 @@ mod tests {
         assert_eq!(rows, [(8, None), (8, None)]);
         let query = SweepQuery { only: vec![("rtt".into(), "0.01s".into())], ..SweepQuery::default() };
         assert_eq!(table().summary(&query).unwrap_or_default().rows.len(), 2);
+    }
+
+    /// Too few runs for the bootstrap: no interval; the p-value is Student's.
+    #[test]
+    fn the_bootstrap_needs_some_runs() {
+        let query = |intervals| SweepQuery {
+            versus: Some(("policy".into(), "none".into())),
+            intervals,
+            ..SweepQuery::default()
+        };
+        let of = |intervals| {
+            let summary = table().summary(&query(intervals)).unwrap_or_default();
+            let difference = summary.rows[1].difference.unwrap_or_else(|| panic!("pairs"));
+            (summary.rows[1].interval.is_some(), difference.paired.interval.is_some(), difference.p_value)
+        };
+        let (student, bootstrap) = (of(IntervalMethod::Student), of(IntervalMethod::Bootstrap));
+        assert_eq!((student.0, student.1, bootstrap.0, bootstrap.1), (true, true, false, false));
+        assert_eq!(student.2, bootstrap.2);
     }
 
     /// A policy under which no reply comes is in the table, without a mean.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tidegate_report::chart::{Drawing, Theme, file, pdf, png};
 use tidegate_report::sweep_drawing;
-use tidegate_sweep::{PlotWanted, SweepQuery, SweepTable, summary_json};
+use tidegate_sweep::{IntervalMethod, PlotWanted, SweepQuery, SweepTable, summary_json};
 
 /// Merge and summarise the rows of sweeps
 ///
@@ -41,6 +41,10 @@ pub struct Options {
     /// Compare with the runs that have this value: --versus policy=none
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     pub versus: Option<(String, String)>,
+    /// How intervals are found: by Student's t, or by drawing samples again from the sample (of 8 runs at
+    /// least)
+    #[arg(long, value_name = "METHOD", value_enum, default_value_t = Intervals::Student)]
+    pub intervals: Intervals,
     /// Draw FIGURE (its distribution), PARAMETER,FIGURE (one over the other, with intervals) or
     /// FIGURE,FIGURE (one against the other, with ellipses), into the .svg, .pdf or .png of -o
     #[arg(long, value_name = "WHAT", value_parser = wanted)]
@@ -55,6 +59,24 @@ pub struct Options {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// How intervals are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Intervals {
+    /// Student's t
+    Student,
+    /// The bootstrap
+    Bootstrap,
+}
+
+impl From<Intervals> for IntervalMethod {
+    fn from(intervals: Intervals) -> IntervalMethod {
+        match intervals {
+            Intervals::Student => IntervalMethod::Student,
+            Intervals::Bootstrap => IntervalMethod::Bootstrap,
+        }
+    }
 }
 
 /// What `results` writes.
@@ -134,6 +156,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         figures: options.figure.clone(),
         by: options.by.clone(),
         versus: options.versus.clone(),
+        intervals: options.intervals.into(),
     };
     let drawing = options.plot.as_ref().map(|plot| drawn(&table, &query, plot)).transpose()?;
     let json = || -> anyhow::Result<String> { Ok(summary_json(&table, &table.summary(&query)?)) };

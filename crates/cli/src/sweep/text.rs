@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use tidegate_analysis::experiment::written;
 use tidegate_measure::numbers::USUAL;
 use tidegate_report::{Align, Table};
-use tidegate_sweep::{SummaryRow, SweepCase, SweepSummary, SweepTable, figure_names};
+use tidegate_sweep::{FEWEST, IntervalMethod, SummaryRow, SweepCase, SweepSummary, SweepTable, figure_names};
 
 /// The most rows that are printed; of more, the first.
 const MOST: usize = 200;
@@ -78,7 +78,12 @@ pub(super) fn summary(table: &SweepTable, summary: &SweepSummary, again: &str) -
     if intervals > 0 {
         let _ = writeln!(
             out,
-            "Intervals: where the mean over ever more repeats lies, by Student's t, with 95 % confidence{}",
+            "Intervals: where the mean over ever more repeats lies, by {}, with 95 % confidence{}",
+            match summary.intervals {
+                IntervalMethod::Student => "Student's t".to_owned(),
+                IntervalMethod::Bootstrap =>
+                    "the means of samples drawn again from the runs (bootstrap)".to_owned(),
+            },
             if intervals > 1 { format!(" in each of the {intervals}") } else { String::new() }
         );
     }
@@ -86,7 +91,11 @@ pub(super) fn summary(table: &SweepTable, summary: &SweepSummary, again: &str) -
         let _ = writeln!(
             out,
             "Rows without an interval put several cases together, which are no sample of one thing, or have the \
-            same value in every run"
+            same value in every run{}",
+            match summary.intervals {
+                IntervalMethod::Student => String::new(),
+                IntervalMethod::Bootstrap => format!(", or are of fewer than {FEWEST} runs"),
+            }
         );
     }
     if with_difference {
@@ -105,9 +114,7 @@ pub(super) fn summary(table: &SweepTable, summary: &SweepSummary, again: &str) -
 
 fn cells(row: &SummaryRow, several: bool, with_difference: bool) -> Vec<String> {
     let written = |number: f64| written(&row.figure, number, &row.unit, USUAL);
-    let interval = |found: Option<(f64, f64)>| {
-        found.map_or(String::new(), |(a, b)| format!("{} to {}", written(a), written(b)))
-    };
+    let interval = |found: Option<(f64, f64)>| found.map_or(String::new(), |ends| range(row, ends));
     let mut cells = row.keys.clone();
     cells.extend([row.figure.clone(), row.mean.map_or_else(|| "–".to_owned(), written)]);
     if several {
@@ -124,6 +131,16 @@ fn cells(row: &SummaryRow, several: bool, with_difference: bool) -> Vec<String> 
         }
     }
     cells
+}
+
+/// From where to where, with as many digits as show a difference.
+fn range(row: &SummaryRow, (low, high): (f64, f64)) -> String {
+    /// More are noise.
+    const MOST_DIGITS: usize = 6;
+    let ends = |digits| [low, high].map(|end| written(&row.figure, end, &row.unit, digits));
+    let differ = (USUAL..MOST_DIGITS).map(ends).find(|[low, high]| low != high);
+    let [low, high] = differ.unwrap_or_else(|| ends(USUAL));
+    format!("{low} to {high}")
 }
 
 /// To three digits.
