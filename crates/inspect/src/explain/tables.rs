@@ -125,7 +125,7 @@ impl<'a> Walk<'a> {
     fn for_others(&mut self) {
         for dump in self.dumps {
             if let FilterEntry::Filter { handle, params, actions, .. } = &dump.entry {
-                let what = format!("pref {} {}", dump.pref, words(dump, *handle, params, actions));
+                let what = words(dump, *handle, params, actions);
                 let step = line(what, false, vec![other_protocol(dump, self.here)]);
                 self.lines.push(ExplainStep { place: place_of(self.reading, dump), ..step });
             }
@@ -165,7 +165,7 @@ impl<'a> Walk<'a> {
                 if *of == handle)
             };
             self.lookups += usize::from(self.dumps.iter().any(same));
-            let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
+            let what = words(dump, handle, params, actions);
             let (met, mut why) = compared(u32, hits, dump, (self.here, from));
             let elsewhere = || u32.indev.as_ref().filter(|_| hits.matched == 0);
             let (next, offsets) = match (met, u32.link) {
