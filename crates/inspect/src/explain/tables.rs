@@ -9,6 +9,7 @@ use super::filters::{
 use crate::bytes::{Part, compare, key_words};
 use crate::reading::PolicyModel;
 use crate::walk::list::FIRST_ROOT;
+use tidegate_packet::Head;
 use tidegate_policy::dump::{FilterDump, FilterEntry, U32Hits};
 use tidegate_policy::{FilterParams, U32Key, U32Params};
 
@@ -333,10 +334,17 @@ fn compared(
             ));
         }
         if !reaches {
-            why.push(format!(
-                "the packet ends before byte {}: that ends the search in this preference",
-                absolute.offset + 4
-            ));
+            let (last, known) = (absolute.offset + 4, Head::NETWORK);
+            // More of a packet is not kept.
+            let is_cut = here.head.network().len() >= known && last > known as i32;
+            why.push(match is_cut {
+                true => format!(
+                    "of a packet {known} bytes are known here: what follows holds if it ends before byte {last}"
+                ),
+                false => format!(
+                    "the packet ends before byte {last}: that ends the search in this preference"
+                ),
+            });
             return (Met::Beyond, why);
         }
         if !matches {

@@ -83,3 +83,19 @@ fn a_packet_beyond_the_mtu_is_no_frame() {
     };
     assert_eq!([1500, 1501, 9000].map(of), [false, true, true]);
 }
+
+/// Linux compares what a long packet has there; the front alone is kept here.
+#[test]
+fn bytes_that_are_not_kept_are_not_said_to_be_missing() {
+    let of = |length: u16, at: u16| {
+        let filter = format!(
+            "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match u32 0 0 at {at} flowid 1:10"
+        );
+        let words = format!("udp 192.168.1.7:5 > 203.0.113.9:6 len {length}");
+        explain(&["eth0"], &format!("{TREE}{filter}"), &words)
+    };
+    let unknown = "of a packet 114 bytes are known here: what follows holds if it ends before byte 204";
+    assert!(of(500, 200).contains(unknown), "{}", of(500, 200));
+    assert!(of(60, 60).contains("the packet ends before byte 64"), "{}", of(60, 60));
+    assert!(of(500, 60).contains("ends: eth0 1:10"));
+}
