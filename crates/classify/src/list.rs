@@ -154,7 +154,7 @@ impl FilterList {
     ///
     /// # Errors
     /// As the kernel refuses: there already, not there, beyond the last number.
-    pub fn apply_chain(&mut self, op: &ChainOp) -> Result<(), TcError> {
+    pub fn apply_chain(&mut self, op: &ChainOp, actions: &Actions) -> Result<(), TcError> {
         const LAST: u32 = 0x0fff_ffff;
         if op.chain > LAST {
             return Err(TcError::new(Errno::Inval, "Specified chain index exceeds upper limit"));
@@ -170,6 +170,7 @@ impl FilterList {
             (false, true) => {
                 self.made.retain(|chain| *chain != op.chain);
                 self.flush(op.chain);
+                self.forget_chains(actions);
             }
         }
         Ok(())

@@ -1,16 +1,16 @@
 //! Netfilter's tables: chains of rules that mark a packet on its way to the queue.
 
+mod leads;
 mod place;
 mod seen;
 mod visit;
 mod watch;
 
 use crate::conntrack::{Conntrack, network_len};
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
-use place::built_in;
+use place::{HookSet, built_in};
 pub use seen::{Known, RuleTrace};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Pkt, Pool};
@@ -22,10 +22,6 @@ pub use visit::HookDevices;
 use visit::Visit;
 
 const NO_CHAIN: TcError = TcError::new(Errno::NoEnt, "No chain/target/match by that name");
-/// With more chains than this, how deep they lead is not looked into.
-const MOST_COMPARED: usize = 1000;
-/// Chains that a packet may be in at once, the base chain among them (Linux: 16).
-const MOST_CHAINS: usize = 16;
 /// How deep chains may call one another, and how often they may go to one another.
 const MAX_STEPS: u32 = 10_000;
 
@@ -40,6 +36,8 @@ pub struct NetfilterTable {
     /// The last handle that was given out.
     handles: u64,
     chains: Vec<NetfilterChain>,
+    /// The hooks from which packets come to each chain; `None`: not known at the moment.
+    hooks: Option<Vec<HookSet>>,
 }
 
 /// A chain with its counters.
@@ -109,12 +107,17 @@ impl NetfilterTable {
             touched: false,
             handles: 0,
             chains: Vec::new(),
+            hooks: None,
         }
     }
 
     fn add_chain(&mut self, name: &str, base: Option<Base>, policy: Option<bool>) {
         let handle = self.next_handle();
         let name = name.to_string();
+        match &mut self.hooks {
+            Some(hooks) if base.is_none() => hooks.push(0),
+            hooks => *hooks = None,
+        }
         self.chains.push(NetfilterChain {
             name,
             handle,
@@ -263,7 +266,7 @@ impl NetfilterTable {
             }
             NfCommand::Insert(chain, position, rule) => {
                 let at = self.find(chain)?;
-                self.check_target(at, rule)?;
+                self.led_to(rule)?;
                 let index = position.saturating_sub(1);
                 if index > self.chains[at].rules.len() {
                     return Err(TcError::new(Errno::Range, "Index of insertion too big"));
@@ -276,14 +279,18 @@ impl NetfilterTable {
             }
             NfCommand::ReplaceAt(chain, position, rule) => {
                 let at = self.find(chain)?;
+                self.led_to(rule)?;
+                self.rule_at(at, *position, "Index of replacement too big")?;
                 self.check_target(at, rule)?;
                 let handle = self.next_handle();
                 *self.rule_at(at, *position, "Index of replacement too big")? = counted(rule, handle);
+                self.hooks = None;
             }
             NfCommand::ReplaceHandle(chain, handle, rule) => {
                 let (at, index) = self.by_handle(chain, *handle)?;
                 self.check_target(at, rule)?;
                 self.chains[at].rules[index] = counted(rule, *handle);
+                self.hooks = None;
             }
             NfCommand::Delete(chain, rule) => {
                 let at = self.find(chain)?;
@@ -293,20 +300,24 @@ impl NetfilterTable {
                     "Bad rule (does a matching rule exist in that chain?)",
                 ))?;
                 rules.remove(index);
+                self.hooks = None;
             }
             NfCommand::DeleteAt(chain, position) => {
                 let at = self.find(chain)?;
                 self.rule_at(at, *position, "Index of deletion too big")?;
                 self.chains[at].rules.remove(position - 1);
+                self.hooks = None;
             }
             NfCommand::DeleteHandle(chain, handle) => {
                 let (at, index) = self.by_handle(chain, *handle)?;
                 self.chains[at].rules.remove(index);
+                self.hooks = None;
             }
             NfCommand::Flush(chain) => {
                 for at in self.chosen(chain.as_deref())? {
                     self.chains[at].rules.clear();
                 }
+                self.hooks = None;
             }
             NfCommand::Zero(chain) => self.zero(chain.as_deref())?,
             NfCommand::NewChain(name) => match self.position(name) {
@@ -392,6 +403,7 @@ impl NetfilterTable {
 
     /// One chain, or all that are not built in.
     fn delete_chain(&mut self, name: Option<&str>) -> Result<(), TcError> {
+        self.hooks = None;
         let Some(name) = name else {
             if self.chains.iter().any(|c| c.policy.is_none() && !c.rules.is_empty()) {
                 return Err(TcError::new(Errno::Busy, "Directory not empty"));
@@ -433,56 +445,6 @@ impl NetfilterTable {
     ) -> Result<&mut CountedRule, TcError> {
         let rules = &mut self.chains[chain].rules;
         position.checked_sub(1).and_then(|i| rules.get_mut(i)).ok_or(TcError::new(Errno::Range, missing))
-    }
-
-    /// Is there the chain that a rule leads to, and can packets come to its end from there?
-    fn check_target(&self, from: usize, rule: &NetfilterRule) -> Result<(), TcError> {
-        let Some(NetfilterTarget::Jump(name) | NetfilterTarget::Goto(name)) = &rule.target else {
-            return Ok(());
-        };
-        let Some(to) = self.position(name) else {
-            let message = Some(format!("Chain '{name}' does not exist").into());
-            return Err(TcError { errno: Errno::NoEnt, message });
-        };
-        // What leads there already does no harm a second time.
-        let leads = |counted: &CountedRule| {
-            matches!(&counted.rule.target, Some(NetfilterTarget::Jump(n)
-            | NetfilterTarget::Goto(n)) if n == name)
-        };
-        if self.chains.len() > MOST_COMPARED || self.chains[from].rules.iter().rev().any(leads) {
-            return Ok(());
-        }
-        if self.too_deep(from, to) { Err(TcError::bare(Errno::Links)) } else { Ok(()) }
-    }
-
-    /// Would packets come through more chains than the kernel follows, were a rule of `from` to lead to `to`?
-    /// Chains that lead to one another in a circle are endlessly deep; those that no packet comes to may.
-    fn too_deep(&self, from: usize, to: usize) -> bool {
-        let leads = |at: usize| {
-            let targets = self.chains[at].rules.iter().filter_map(|counted| match &counted.rule.target {
-                Some(NetfilterTarget::Jump(name) | NetfilterTarget::Goto(name)) => {
-                    self.position(name).map(|to| (at, to))
-                }
-                _ => None,
-            });
-            targets.collect::<Vec<_>>()
-        };
-        let mut edges: Vec<(usize, usize)> = (0..self.chains.len()).flat_map(leads).collect();
-        edges.push((from, to));
-        edges.sort_unstable();
-        edges.dedup();
-        // The longest way to each chain from where packets come in, 0 where none do.
-        let mut depth: Vec<usize> =
-            self.chains.iter().map(|chain| usize::from(chain.base.is_some())).collect();
-        // Each round follows one more jump.
-        for _ in 0..=MOST_CHAINS {
-            for (from, to) in &edges {
-                if depth[*from] > 0 {
-                    depth[*to] = depth[*to].max(depth[*from] + 1);
-                }
-            }
-        }
-        depth.iter().any(|depth| *depth > MOST_CHAINS)
     }
 
     fn is_called(&self, name: &str) -> bool {

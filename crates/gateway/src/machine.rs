@@ -184,7 +184,9 @@ impl Gateway {
                 self.lent(device, |shaper| shaper.filter_op(now, pool, draws, &op)).map(|()| None)
             }
             Op::Chain(op) if op.block != 0 => {
-                self.shared.blocks.get_mut(op.block).ok_or(NO_BLOCK)?.apply_chain(op).map(|()| None)
+                let shared = &mut self.shared;
+                let filters = shared.blocks.get_mut(op.block).ok_or(NO_BLOCK)?;
+                filters.apply_chain(op, &shared.actions).map(|()| None)
             }
             Op::Chain(op) => {
                 let device = self.device(&op.dev).ok_or(NO_DEVICE)?;

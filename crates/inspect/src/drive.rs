@@ -7,7 +7,7 @@ use tidegate_gateway::{DeviceId, EgressPath, Gateway, GatewayContext, XmitStatus
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Head, Meta, Nanos, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, QdiscParams, Verb};
+use tidegate_policy::{ClassLayout, ClassOp, ClassParams, Kind, Op, QdiscOp, QdiscParams, Verb};
 use tidegate_syntax::{Env, tc};
 
 /// Packets that may wait at once; a queue that holds more is full enough.
@@ -96,13 +96,14 @@ impl<'r> Bench<'r> {
     }
 
     /// A machine without a backlog and with full buckets; `None` where packets cannot be sent to one of the
-    /// classes by its number.
+    /// classes by its number, or where what it sends depends on where in it they go.
     fn rig(&mut self, dev: &str, frame: u32, classes: &[Handle]) -> Option<&mut Rig> {
         let led = |class: &Handle| {
             let is_leaf = || self.reading.class(dev, *class).is_none_or(|class| self.reading.is_leaf(class));
             *class == Handle::NONE || (self.reading.is_led_by_number(dev, class.qdisc()) && is_leaf())
         };
-        if !classes.iter().all(led) {
+        if !classes.iter().all(led) || classes.iter().any(|class| depends_on_band(self.reading, dev, *class))
+        {
             return None;
         }
         if !self.rigs.contains_key(dev) {
@@ -189,6 +190,25 @@ impl<'r> Bench<'r> {
     pub(crate) fn delays(&self, dev: &str) -> bool {
         longest_delay(self.reading, dev) > Nanos(0)
     }
+}
+
+/// Does a class hold several bands or classes, of which one may hold packets back? Then what it sends is that
+/// of no one of them: frames sent by the class's number all go to the same.
+fn depends_on_band(reading: &PolicyModel, dev: &str, class: Handle) -> bool {
+    let mut above: Vec<&QdiscDump> =
+        reading.class(dev, class).and_then(|class| reading.child(class)).into_iter().collect();
+    let (mut divided, mut holds) = (false, false);
+    // More qdiscs than a device has cannot be below a class.
+    for _ in 0..=reading.qdiscs.len() {
+        let Some(qdisc) = above.pop() else { break };
+        divided |= !matches!(qdisc.kind.classes(), ClassLayout::None | ClassLayout::Flows | ClassLayout::One);
+        holds |= reading.may_hold_back(qdisc);
+        let below = |inner: &&QdiscDump| {
+            inner.dev == dev && !qdisc.handle.is_none() && inner.parent.qdisc() == qdisc.handle
+        };
+        above.extend(reading.qdiscs.iter().filter(below));
+    }
+    divided && holds
 }
 
 /// The longest delay of a packet by the netems on its way through a device; the greatest value where it is

@@ -149,6 +149,8 @@ pub struct Prober {
     above: BTreeMap<(DeviceId, Handle), Handle>,
     /// Devices to which actions lead copies only.
     copies: BTreeSet<DeviceId>,
+    /// What was sent last in place of the packet that was asked for.
+    instead: Option<Packet>,
 }
 
 impl Prober {
@@ -169,7 +171,14 @@ impl Prober {
             now: CARRIED_OUT_AT + Nanos::secs(1),
             above,
             copies,
+            instead: None,
         }
+    }
+
+    /// The packet as the last journey began with it: one that answers another, whose addresses NAT has
+    /// changed, comes to the address that the other side knows.
+    pub(crate) fn sent(&self, packet: &Packet) -> Packet {
+        self.instead.as_ref().unwrap_or(packet).clone()
     }
 
     /// The machine: its counters, its devices.
@@ -227,7 +236,8 @@ impl Prober {
         let instead = self.prepare(packet, course);
         // What was shown to the hooks before is no part of this packet's way.
         drop(self.gateway.take_seen());
-        let packet = instead.as_ref().unwrap_or(packet);
+        self.instead = instead;
+        let packet = &self.sent(packet);
         let header = match course {
             PacketEntry::Arrives(device) | PacketEntry::Through(device, _) => self.link_header(device),
             PacketEntry::Leaves(device, route) => self.header_before(device, route),

@@ -282,13 +282,15 @@ impl PolicyModel {
         });
         let twins = twins.count();
         let makes = |at: &usize| {
-            let Op::Filter(FilterOp { pref, protocol, params: Some(given), handle: named, .. }) =
+            let Op::Filter(FilterOp { pref, protocol, chain, params: Some(given), handle: named, .. }) =
                 &self.ops[*at]
             else {
                 return false;
             };
             let place = (*pref == 0 || *pref == dump.pref) && (*protocol == 0 || *protocol == dump.protocol);
-            place && same_filter(given, *named, params, *handle)
+            // u32 lists its tables by preference, those of other chains included.
+            let listed = *chain == dump.chain || dump.kind == "u32";
+            place && listed && same_filter(given, *named, params, *handle)
         };
         match dump.block {
             0 => nth_or_last(self.index.filter_ops(&dump.dev, dump.parent).rev().filter(makes), twins),

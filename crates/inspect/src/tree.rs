@@ -6,7 +6,9 @@ use tidegate_packet::header::ethertype;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, ConnmarkTarget, NetfilterRule, NetfilterTarget};
-use tidegate_policy::{ClassLayout, ClassParams, FilterParams, HtbClassParams, QdiscParams, ServiceCurve};
+use tidegate_policy::{
+    ClassLayout, ClassParams, FilterParams, HtbClassParams, Kind, QdiscParams, ServiceCurve,
+};
 use tidegate_syntax::short::acknowledgements;
 
 /// A class of HTB with its values.
@@ -128,6 +130,16 @@ impl PolicyModel {
             }
             _ => false,
         }
+    }
+
+    /// May a qdisc keep packets waiting while the link could send them?
+    pub(crate) fn may_hold_back(&self, qdisc: &QdiscDump) -> bool {
+        // A plug waits to be released, fq paces flows, and blackhole sends nothing.
+        let by_kind = matches!(
+            qdisc.kind,
+            Kind::Netem | Kind::Plug | Kind::Fq | Kind::Blackhole | Kind::Custom | Kind::Noqueue
+        );
+        by_kind || self.has_own_rate(qdisc)
     }
 
     /// The longest frame of a device, bytes.

@@ -42,7 +42,7 @@ pub(crate) fn dropped(why: DropReason) -> &'static str {
         DropReason::TooLong => "it is longer than the qdisc takes",
         DropReason::Unclassified => "no class takes it",
         DropReason::Policy => "a filter drops it",
-        DropReason::Netfilter | DropReason::NetfilterLeaving => "a rule of netfilter drops it",
+        DropReason::Netfilter | DropReason::NetfilterLeaving => "netfilter drops it",
         DropReason::Superseded => "later acknowledgements make it needless",
         DropReason::Purged(_) | DropReason::PurgedUnseen | DropReason::PurgedAtOnce | DropReason::Rehash => {
             "its queue is taken away"

@@ -14,6 +14,7 @@ mod skbmod;
 mod tunnel_key;
 mod vlan;
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -172,6 +173,13 @@ pub struct Mirred {
     pub arrives: bool,
     /// What happens to the packet here: `stolen` for a redirect, `pipe` for a mirror, by default.
     pub control: Control,
+}
+
+impl Mirred {
+    /// Where packets go, in words: `eth1`, or `ingress of eth1`.
+    pub fn target(&self) -> String {
+        if self.arrives { format!("ingress of {}", self.to) } else { self.to.clone() }
+    }
 }
 
 impl Act {

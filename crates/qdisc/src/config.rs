@@ -469,12 +469,14 @@ impl Shaper {
         }
         self.configure(|shaper| {
             if shaper.is_hook(op.parent) {
-                let (_, ingress, _) = shaper.enter_all(now, pool, random);
-                return ingress.with_filters(op.parent, |filters| filters.apply_chain(op))?;
+                let (_, ingress, cx) = shaper.enter_all(now, pool, random);
+                return ingress.with_filters(op.parent, |filters| filters.apply_chain(op, cx.actions))?;
             }
             let parent = shaper.filter_parent(op.parent)?;
-            let node = shaper.node(parent.qdisc()).ok_or(NO_PARENT)?;
-            node.with_filters(parent, |_, filters| filters.apply_chain(op))?
+            let applied = shaper.on(now, pool, random, parent.qdisc(), |node, cx| {
+                node.with_filters(parent, |_, filters| filters.apply_chain(op, cx.actions))?
+            });
+            applied.unwrap_or(Err(NO_PARENT))
         })
     }
 

@@ -89,7 +89,7 @@ fn dropped_by(reading: &PolicyModel, prober: &mut Prober, loss: &Loss) -> String
             let default = if kind == Kind::Hfsc { ", having no default" } else { "" };
             format!("by {} {} on {device}, which has no class for them{default}", kind.name(), loss.at)
         }
-        (DropReason::Netfilter | DropReason::NetfilterLeaving, _) => "by netfilter's rules".to_owned(),
+        (DropReason::Netfilter | DropReason::NetfilterLeaving, _) => "by netfilter".to_owned(),
         (_, Some(kind)) => format!("by {} {} on {device}", kind.name(), loss.at),
         (_, None) => format!("on {device}"),
     }

@@ -3,7 +3,7 @@
 use alloc::format;
 use tidegate_packet::header::tcp_flags::SYN;
 use tidegate_policy::netfilter::{
-    Condition, NetfilterRule, NetfilterTarget, NfCommand, NfOp, Translate, Translator,
+    Condition, Hook, NetfilterRule, NetfilterTarget, NfCommand, NfOp, Translate, Translator,
 };
 use tidegate_policy::{Errno, TcError};
 
@@ -24,6 +24,32 @@ fn matches_syn(rule: &NetfilterRule) -> bool {
         .any(|m| matches!(m.what, Condition::TcpFlags(mask, flags) if !m.not && mask & flags & SYN != 0))
 }
 
+/// The refusal of a target where packets come from a hook at which it cannot work.
+pub(super) const WRONG_HOOK: TcError = TcError::bare(Errno::Inval);
+
+/// A set of hooks.
+pub(super) type HookSet = u8;
+
+/// The set of one hook.
+pub(super) const fn hook_bit(hook: Hook) -> HookSet {
+    1 << hook as u8
+}
+
+/// The hooks at which a target works, whatever chains lead there (Linux 6.1).
+pub(super) fn allowed(target: &NetfilterTarget) -> HookSet {
+    let of = |hooks: &[Hook]| hooks.iter().fold(0, |set, hook| set | hook_bit(*hook));
+    match target {
+        NetfilterTarget::Translate(Translate { how, .. }) => match how {
+            Translator::Destination | Translator::Redirect => of(&[Hook::Prerouting, Hook::Output]),
+            Translator::Source => of(&[Hook::Input, Hook::Postrouting]),
+            Translator::Masquerade => of(&[Hook::Postrouting]),
+        },
+        // Before routing the priority would be overwritten.
+        NetfilterTarget::Classify(_) => of(&[Hook::Forward, Hook::Output, Hook::Postrouting]),
+        _ => HookSet::MAX,
+    }
+}
+
 /// A refusal in the words that iptables has for it.
 pub(super) fn named(op: &NfOp, error: TcError) -> TcError {
     let (verb, chain) = match &op.command {
@@ -32,7 +58,7 @@ pub(super) fn named(op: &NfOp, error: TcError) -> TcError {
         NfCommand::ReplaceAt(chain, ..) => ("REPLACE", chain),
         _ => return error,
     };
-    if error.errno != Errno::Links {
+    if error.errno != Errno::Links && error != WRONG_HOOK {
         return error;
     }
     let message = format!("RULE_{verb} failed ({}): rule in chain {chain}", error.errno.text());
@@ -48,24 +74,15 @@ pub(super) fn check(op: &NfOp) -> Result<(), TcError> {
         _ => return Ok(()),
     };
     let chain = chain.as_str();
-    let is_built_in = built_in("mangle").contains(&chain);
     let fits = match &rule.target {
-        Some(NetfilterTarget::Translate(Translate { how, .. })) => {
-            let open: &[&str] = match how {
-                Translator::Destination | Translator::Redirect => &["PREROUTING", "OUTPUT"],
-                Translator::Source => &["INPUT", "POSTROUTING"],
-                Translator::Masquerade => &["POSTROUTING"],
-            };
-            op.table == "nat" && (!is_built_in || open.contains(&chain))
-        }
-        // Before routing the priority would be overwritten.
-        Some(NetfilterTarget::Classify(_)) => {
-            !is_built_in || ["FORWARD", "OUTPUT", "POSTROUTING"].contains(&chain)
-        }
+        Some(NetfilterTarget::Translate(_)) => op.table == "nat",
         Some(NetfilterTarget::Notrack(_)) => op.table == "raw",
         Some(NetfilterTarget::Dscp(_) | NetfilterTarget::Tos(..)) => op.table == "mangle",
         Some(NetfilterTarget::Reject(_)) => op.table == "filter",
-        Some(NetfilterTarget::Tcpmss(_)) => matches_syn(rule),
+        // What fits the way is known behind routing; in chains that are called Linux does not look.
+        Some(NetfilterTarget::Tcpmss(size)) => {
+            matches_syn(rule) && (size.is_some() || !["PREROUTING", "INPUT"].contains(&chain))
+        }
         _ => true,
     };
     if fits {

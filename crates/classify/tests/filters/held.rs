@@ -222,18 +222,23 @@ fn chains_are_listed_oldest_first() {
     ]);
     assert_eq!(list.filters.chains(), [5, 2, 9]);
     let chain = |add, chain| ChainOp { add, dev: "eth0".into(), block: 0, parent: ROOT, chain };
-    list.filters.apply_chain(&chain(true, 1)).expect("it is new");
+    list.filters.apply_chain(&chain(true, 1), &list.actions).expect("it is new");
     assert_eq!(list.filters.chains(), [5, 2, 9, 1]);
     let refused = |error: TcError| error.message.unwrap_or_default().to_string();
-    let exists = list.filters.apply_chain(&chain(true, 1)).map_err(refused);
+    let exists = list.filters.apply_chain(&chain(true, 1), &list.actions).map_err(refused);
     assert_eq!(exists, Err("Filter chain already exists".to_owned()));
-    list.filters.apply_chain(&chain(false, 5)).expect("it is there");
-    let gone = list.filters.apply_chain(&chain(false, 5)).map_err(refused);
+    list.filters.apply_chain(&chain(false, 5), &list.actions).expect("it is there");
+    let gone = list.filters.apply_chain(&chain(false, 5), &list.actions).map_err(refused);
     assert_eq!(gone, Err("Cannot find specified filter chain".to_owned()));
-    let beyond = list.filters.apply_chain(&chain(true, 0x1000_0000)).map_err(refused);
+    let beyond = list.filters.apply_chain(&chain(true, 0x1000_0000), &list.actions).map_err(refused);
     assert_eq!(beyond, Err("Specified chain index exceeds upper limit".to_owned()));
-    list.filters.apply_chain(&chain(true, 0x0fff_ffff)).expect("the last number");
+    list.filters.apply_chain(&chain(true, 0x0fff_ffff), &list.actions).expect("the last number");
     assert_eq!(list.filters.chains(), [2, 9, 1, 0x0fff_ffff]);
+    // One that comes again is the latest (Linux 6.1), but while an action goes to it.
+    list.filters.apply_chain(&chain(false, 2), &list.actions).expect("it is there");
+    list.apply("add dev eth0 parent 1: protocol ip prio 1 chain 7 matchall classid 1:1").expect("it is new");
+    list.apply("add dev eth0 parent 1: protocol ip prio 1 chain 2 matchall classid 1:1").expect("it is new");
+    assert_eq!(list.filters.chains(), [9, 7, 1, 0x0fff_ffff, 2]);
 }
 
 /// Each flow filter's seed changes when its own time has come, and the timer is armed again.

@@ -127,7 +127,7 @@ impl Lists {
                     FilterRandom { source: &mut self.random, flow_key_drawn: &mut self.flow_key_drawn };
                 self.filters.apply(op, owner, &mut self.actions, &mut random).map(|()| None)
             }
-            Op::Chain(op) => self.filters.apply_chain(op).map(|()| None),
+            Op::Chain(op) => self.filters.apply_chain(op, &self.actions).map(|()| None),
             Op::Actions(op) => return self.actions.apply(op, now),
             other => panic!("{other:?}"),
         };

@@ -41,9 +41,15 @@ fn heading(explanation: &PacketExplanation) -> String {
         0..=SOME_BYTES => explanation.packet.packet.clone(),
         _ => Packet { raw_bytes: Vec::new(), ..explanation.packet.packet.clone() },
     };
+    // NAT has changed the addresses of what it answers.
+    let sent = Packet { raw_bytes: packet.raw_bytes.clone(), ..explanation.story.packet.clone() };
+    let sent = match sent {
+        sent if sent == packet => String::new(),
+        sent => format!("comes as {sent}\n"),
+    };
     match explanation.packet.heading.as_str() {
-        "" => format!("{packet}\n"),
-        heading => format!("{heading}: {packet}\n"),
+        "" => format!("{packet}\n{sent}"),
+        heading => format!("{heading}: {packet}\n{sent}"),
     }
 }
 

@@ -331,12 +331,13 @@ fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
         FilterParams::Route(route) => (route.classid, "route".to_owned()),
         FilterParams::Cgroup(_) => (None, format!("cgroup{}", condition_words(params))),
     };
-    let mut text = format!("{text}  ({protocol}, prio {})", dump.pref);
+    let chain = if dump.chain == 0 { String::new() } else { format!(", chain {}", dump.chain) };
+    let mut text = format!("{text}  ({protocol}, prio {}{chain})", dump.pref);
     for dump in actions {
         text.push_str(&match &dump.action.act {
-            Act::Mirred(mirred) if mirred.copy => format!(" ⇒ a copy to {}", mirred.to),
-            Act::Mirred(mirred) => format!(" ⇒ to {}", mirred.to),
-            Act::Gact(gact) => format!(" ⇒ {}", gact.control.name()),
+            Act::Mirred(mirred) if mirred.copy => format!(" ⇒ a copy to {}", mirred.target()),
+            Act::Mirred(mirred) => format!(" ⇒ to {}", mirred.target()),
+            Act::Gact(gact) => format!(" ⇒ {}", gact.control),
             Act::Police(police) => format!(" ⇒ {}", police_text(police)),
             Act::Skbedit(edit) => format!(" ⇒ {}", edit_text(edit)),
             other => format!(" ⇒ {}", other.kind()),
@@ -365,7 +366,7 @@ fn police_text(police: &Police) -> String {
         (None, None) if police.packets > 0 => format!(" to {} packets/s", police.packets),
         (None, None) => String::new(),
     };
-    format!("police{rate}, else {}", police.exceed.name())
+    format!("police{rate}, else {}", police.exceed)
 }
 
 /// The device that a filter leads to.

@@ -139,6 +139,55 @@ eth0  mtu 1500, txqueuelen 1000
     assert_eq!((code, out.as_str()), (0, expected), "{errors}");
 }
 
+/// Filters of other chains, what goes there, and which side of a device a redirect takes.
+#[test]
+fn chains_and_the_ingress_of_devices_are_named() {
+    let place = Place::new("understand-chains");
+    let policy = place.file(
+        "chains.tc",
+        "qdisc add dev eth0 root handle 1: htb default 30
+class add dev eth0 parent 1: classid 1:10 htb rate 2mbit
+filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff action goto chain 5
+filter add dev eth0 parent 1: protocol ip chain 5 prio 1 flower ip_proto tcp classid 1:10
+qdisc add dev eth0 ingress
+filter add dev eth0 parent ffff: protocol ip prio 1 matchall action mirred ingress redirect dev eth1
+filter add dev eth0 parent ffff: protocol ip prio 2 matchall action mirred ingress mirror dev eth1
+filter add dev eth0 parent ffff: protocol ip prio 3 matchall action mirred egress redirect dev eth1
+",
+    );
+    let (code, out, errors) = tidegate(&["graph", name(&policy)]);
+    let leads: Vec<&str> =
+        out.lines().filter_map(|line| line.split_once('◂')).map(|(_, lead)| lead.trim()).collect();
+    let expected = [
+        "u32 dport 80  (ip, prio 1) ⇒ goto chain 5",
+        "flower eth_type ipv4, ip_proto tcp  (ip, prio 1, chain 5)",
+        "everything  (ip, prio 1) ⇒ to ingress of eth1",
+        "everything  (ip, prio 2) ⇒ a copy to ingress of eth1  [no packet comes to it]",
+        "everything  (ip, prio 3) ⇒ to eth1  [no packet comes to it]",
+    ];
+    assert_eq!((code, leads.as_slice()), (0, expected.as_slice()), "{errors}");
+}
+
+/// A reply behind DNAT begins its way with the addresses of the host that sends it.
+#[test]
+fn the_reply_to_a_translated_packet_shows_what_it_comes_as() {
+    let place = Place::new("understand-dnat");
+    let policy = place.file(
+        "dnat.sh",
+        "iptables -t nat -A PREROUTING -i eth0 -p tcp --dport 8080 -j DNAT --to-destination 192.168.1.7:80
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip sport 8080 0xffff flowid 1:1
+",
+    );
+    let packet = "tcp 203.0.113.9:5000 > 198.51.100.1:8080 in eth0";
+    let (code, out, errors) = tidegate(&["explain", name(&policy), packet, "--reply"]);
+    assert_eq!(code, 0, "{errors}");
+    let reply = out.split("\nthe answer: ").nth(1).expect("the reply is explained");
+    let heading = "tcp 198.51.100.1:8080 > 203.0.113.9:5000 established reply in lan out eth0\n\
+        comes as tcp 192.168.1.7:80 > 203.0.113.9:5000 established reply in lan out eth0\n";
+    assert!(reply.starts_with(heading) && reply.contains("ends: eth0 1:1, "), "{reply}");
+}
+
 /// The engine decides whether an expression or fields match: filters that do not match are not reported as
 /// matching.
 #[test]

@@ -13,8 +13,9 @@ use tidegate_policy::{
     Skbedit,
 };
 
-/// How often one packet is sent from chain to chain.
-const MOST_CHAINS: usize = 16;
+/// How often classification of one packet starts again (`goto chain`, `reclassify`), as in the engine; then
+/// it is dropped.
+const MOST_RESTARTS: u64 = 16;
 /// How often one packet is sent from action to action (`jump`), as in the engine.
 const MOST_JUMPS: usize = 32;
 /// How deep lists are followed: no tree that a packet can pass is deeper.
@@ -29,6 +30,8 @@ struct FilterCounts {
     hits: Option<U32Hits>,
     /// The packets that went over the limits of each of its actions.
     over: Vec<u64>,
+    /// The packets that came to its first action.
+    acted: u64,
 }
 
 /// What filters counted.
@@ -54,7 +57,8 @@ impl Counted {
             {
                 if let (Some(name), FilterEntry::Filter { hits, actions, .. }) = (name(&dump), &dump.entry) {
                     let over = actions.iter().map(|action| u64::from(action.overlimits)).collect();
-                    all.insert(name, FilterCounts { hits: hits.clone(), over });
+                    let acted = actions.first().map_or(0, |action| action.packets);
+                    all.insert(name, FilterCounts { hits: hits.clone(), over, acted });
                 }
             }
         }
@@ -63,8 +67,12 @@ impl Counted {
 
     /// What they have counted since.
     pub(super) fn since(mut self, before: &Counted) -> Counted {
-        for (name, FilterCounts { hits, over }) in &mut self.0 {
-            let Some(FilterCounts { hits: had, over: was_over }) = before.0.get(name) else { continue };
+        for (name, FilterCounts { hits, over, acted }) in &mut self.0 {
+            let Some(FilterCounts { hits: had, over: was_over, acted: had_acted }) = before.0.get(name)
+            else {
+                continue;
+            };
+            *acted = acted.saturating_sub(*had_acted);
             over.iter_mut().zip(was_over).for_each(|(now, before)| *now -= before);
             if let (Some(hits), Some(had)) = (hits, had) {
                 hits.lookups -= had.lookups;
@@ -78,6 +86,11 @@ impl Counted {
 
     pub(super) fn hits(&self, dump: &FilterDump) -> Option<&U32Hits> {
         self.0.get(&name(dump)?)?.hits.as_ref()
+    }
+
+    /// Did a packet come to the actions of a filter as often as classification starts again at most?
+    fn goes_around(&self, dump: &FilterDump) -> bool {
+        name(dump).and_then(|name| self.0.get(&name)).is_some_and(|counts| counts.acted > MOST_RESTARTS)
     }
 
     /// Did a packet go over the limits of this action of a filter?
@@ -158,17 +171,27 @@ pub(super) fn list(
     let here = Here { rewritten: is_rewritten(reading, here.dev, parent), ..here };
     let mut list = ExplainedList { lines: Vec::new(), decision: Decision::Nothing };
     let mut chain = 0;
-    for _ in 0..MOST_CHAINS {
+    let mut begun = Vec::new();
+    for _ in 0..=MOST_RESTARTS {
+        begun.push(((chain, here.mark(), here.carried.priority.get(), here.ethertype()), list.lines.len()));
         list.decision = in_chain(reading, here, (parent, chain), counted, &mut list.lines);
         match list.decision {
             Decision::Chain(next) => chain = next,
             _ => return list,
         }
     }
-    // The kernel gives up on such a packet, too.
+    // One round is enough to see.
+    let again = (1..begun.len()).find(|at| begun[..*at].iter().any(|(state, _)| *state == begun[*at].0));
+    if let Some(((chain, ..), lines)) = again.map(|at| begun[at]) {
+        list.lines.truncate(lines);
+        list.lines.push(note(format!("chain {chain} again, and so on: the packet is dropped {ROUNDS}")));
+    }
     list.decision = Decision::Open;
     list
 }
+
+/// When a packet is dropped that filters lead in a circle (Linux 6.1; its log says `reclassify loop`).
+const ROUNDS: &str = "when filters have led it back 16 times";
 
 /// Whether an action of a device rewrites packets that these filters compare: what is known of a packet that
 /// leaves is what left the filters of its device, and of one that arrives what came.
@@ -313,7 +336,7 @@ fn one(
     here: Here<'_>,
     counted: &Counted,
 ) -> (ExplainStep, Decision) {
-    let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
+    let what = words(dump, handle, params, actions);
     if !matches_protocol(dump, here) {
         return (line(what, false, vec![other_protocol(dump, here)]), Decision::Nothing);
     }
@@ -335,6 +358,12 @@ fn one(
         ),
         FilterParams::Route(_) => (false, vec!["no route here has a realm".into()]),
         FilterParams::Basic(_) | FilterParams::Flower(_) => match counted.hits(dump) {
+            // It was counted in all rounds together.
+            Some(hits) if hits.matched > 0 && hits.matched < hits.lookups => {
+                let times = count(hits.lookups as usize, "time");
+                let what = format!("{what}: evaluated {times}, matched {}", hits.matched);
+                return (note(what), Decision::Open);
+            }
             Some(hits) if hits.lookups > 0 => {
                 (hits.matched > 0, super::conditions::condition_sentences(params, hits, here))
             }
@@ -373,14 +402,17 @@ pub(super) fn settled(
         );
         return leads(params, true);
     }
-    let (text, effect) = acted(actions, here.carried, &|at| counted.went_over(dump, at));
+    let (mut text, effect) = acted(actions, here.carried, &|at| counted.went_over(dump, at));
+    if effect == Effect::Again && counted.goes_around(dump) {
+        text.push_str(&format!(", with the same result: the packet is dropped {ROUNDS}"));
+    }
     why.push(text);
     match effect {
         Effect::Stays => leads(params, true),
         Effect::Goes => Decision::Gone,
         Effect::Next => Decision::Nothing,
         Effect::Chain(chain) => Decision::Chain(chain),
-        Effect::Open => Decision::Open,
+        Effect::Again | Effect::Open => Decision::Open,
     }
 }
 
@@ -411,6 +443,8 @@ enum Effect {
     Next,
     /// Continues with the filters of this chain.
     Chain(u32),
+    /// Begins with the first filter again.
+    Again,
     /// The engine alone knows.
     Open,
 }
@@ -444,7 +478,7 @@ fn acted(actions: &[ActionDump], carried: &Carried, over: &dyn Fn(usize) -> bool
             }
             Act::Gact(gact) => match gact.random {
                 Some(other) => {
-                    let (one, other) = (gact.control.name(), other.control.name());
+                    let (one, other) = (gact.control, other.control);
                     return (
                         format!("{written}an action chooses between {one} and {other} packet by packet"),
                         Effect::Open,
@@ -499,7 +533,7 @@ fn decided(control: Control) -> (String, Effect) {
         Control::Continue | Control::Number(_) => {
             ("the next filter is evaluated (continue)".to_owned(), Effect::Next)
         }
-        Control::Reclassify => ("all filters are evaluated again (reclassify)".to_owned(), Effect::Open),
+        Control::Reclassify => ("all filters are evaluated again (reclassify)".to_owned(), Effect::Again),
         Control::Goto(chain) => {
             (format!("the filters of chain {chain} are evaluated (goto)"), Effect::Chain(chain))
         }
@@ -507,7 +541,7 @@ fn decided(control: Control) -> (String, Effect) {
     }
 }
 
-/// `u32 dport 22 → 1:10`.
+/// `pref 10 u32 dport 22 → 1:10`, of another chain than the first `chain 5 pref 10 …`.
 pub(super) fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actions: &[ActionDump]) -> String {
     let to = |class: Option<Handle>| class.map_or(String::new(), |class| format!(" → {class}"));
     let mut text = match params {
@@ -536,13 +570,14 @@ pub(super) fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actio
     };
     for dump in actions {
         text.push_str(&match &dump.action.act {
-            Act::Mirred(mirred) if mirred.copy => format!(" ⇒ a copy to {}", mirred.to),
-            Act::Mirred(mirred) => format!(" ⇒ {}", mirred.to),
-            Act::Gact(gact) => format!(" ⇒ {}", gact.control.name()),
+            Act::Mirred(mirred) if mirred.copy => format!(" ⇒ a copy to {}", mirred.target()),
+            Act::Mirred(mirred) => format!(" ⇒ {}", mirred.target()),
+            Act::Gact(gact) => format!(" ⇒ {}", gact.control),
             other => format!(" ⇒ {}", other.kind()),
         });
     }
-    text
+    let chain = if dump.chain == 0 { String::new() } else { format!("chain {} ", dump.chain) };
+    format!("{chain}pref {} {text}", dump.pref)
 }
 
 fn flow_sentence(flow: &FlowParams) -> String {

@@ -278,6 +278,8 @@ impl<'r> Explainer<'r> {
         let mut moments = Vec::new();
         let way =
             self.prober.travel_with(packet, course, &mut |glimpse| moments.push(moment(glimpse, packet)));
+        let sent = self.prober.sent(packet);
+        let packet = &sent;
         let seen = self.prober.gateway().take_seen();
         let counted = Counted::of(self.reading, self.prober.gateway()).since(&before);
         let carried = Carried::default();
@@ -318,7 +320,13 @@ impl<'r> Explainer<'r> {
             scenes.extend(rules::scenes(self.reading, self.prober.gateway(), &seen, packet, course));
             rules::carry(&seen, packet, course, &carried);
         }
-        scenes.extend(rest.iter().map(|moment| self.tree(moment, &counted, &carried)));
+        let too_long = self.too_long(packet, course);
+        let trees = rest.iter().map(|moment| self.tree(moment, &counted, &carried));
+        let behind = scenes.len();
+        scenes.extend(trees);
+        if let (Some(note), Some(scene)) = (too_long, scenes.get_mut(behind)) {
+            scene.lines.insert(0, note);
+        }
         if let Some(device) = lost {
             let because = format!("{device} is down: what is led there is dropped");
             let end = End {
@@ -366,6 +374,19 @@ impl<'r> Explainer<'r> {
             priority: way.priority,
             end,
         }
+    }
+
+    /// What Linux does with a packet that is longer than the MTU of the device by which it leaves.
+    fn too_long(&mut self, packet: &Packet, course: PacketEntry) -> Option<ExplainStep> {
+        let (PacketEntry::Leaves(out, _) | PacketEntry::Through(_, out)) = course else { return None };
+        let mtu = self.prober.gateway().spec(out).mtu;
+        (u32::from(packet.length) > mtu && is_routed(packet.ethertype)).then(|| {
+            filters::note(format!(
+                "it has {} bytes, more than the MTU of {mtu}: Linux fragments it, or drops it where it may not; \
+                what follows is the way of segments that were combined (GSO)",
+                packet.length
+            ))
+        })
     }
 
     /// The device that it came by, if it came by one.

@@ -9,6 +9,7 @@ use super::filters::{
 use crate::bytes::{Part, compare, key_words};
 use crate::reading::PolicyModel;
 use crate::walk::list::FIRST_ROOT;
+use tidegate_packet::Head;
 use tidegate_policy::dump::{FilterDump, FilterEntry, U32Hits};
 use tidegate_policy::{FilterParams, U32Key, U32Params};
 
@@ -125,7 +126,7 @@ impl<'a> Walk<'a> {
     fn for_others(&mut self) {
         for dump in self.dumps {
             if let FilterEntry::Filter { handle, params, actions, .. } = &dump.entry {
-                let what = format!("pref {} {}", dump.pref, words(dump, *handle, params, actions));
+                let what = words(dump, *handle, params, actions);
                 let step = line(what, false, vec![other_protocol(dump, self.here)]);
                 self.lines.push(ExplainStep { place: place_of(self.reading, dump), ..step });
             }
@@ -165,7 +166,7 @@ impl<'a> Walk<'a> {
                 if *of == handle)
             };
             self.lookups += usize::from(self.dumps.iter().any(same));
-            let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
+            let what = words(dump, handle, params, actions);
             let (met, mut why) = compared(u32, hits, dump, (self.here, from));
             let elsewhere = || u32.indev.as_ref().filter(|_| hits.matched == 0);
             let (next, offsets) = match (met, u32.link) {
@@ -333,10 +334,17 @@ fn compared(
             ));
         }
         if !reaches {
-            why.push(format!(
-                "the packet ends before byte {}: that ends the search in this preference",
-                absolute.offset + 4
-            ));
+            let (last, known) = (absolute.offset + 4, Head::NETWORK);
+            // More of a packet is not kept.
+            let is_cut = here.head.network().len() >= known && last > known as i32;
+            why.push(match is_cut {
+                true => format!(
+                    "of a packet {known} bytes are known here: what follows holds if it ends before byte {last}"
+                ),
+                false => format!(
+                    "the packet ends before byte {last}: that ends the search in this preference"
+                ),
+            });
             return (Met::Beyond, why);
         }
         if !matches {

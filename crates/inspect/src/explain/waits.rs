@@ -155,11 +155,20 @@ fn early(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
         match &dump.params {
             QdiscParams::Red(red) => Some(of(red, "bytes")),
             QdiscParams::Choke(red) => Some(of(red, "packets")),
-            QdiscParams::Sfb(sfb) => Some(format!(
-                "{kind} {handle} drops or marks packets at random where more than {} wait in the bins of their \
-                flow, and drops all from {} on",
-                sfb.target, sfb.max
-            )),
+            QdiscParams::Sfb(sfb) => {
+                // 0: as long as the device's transmit queue. A bin never holds more than all.
+                let limit = if sfb.limit > 0 { sfb.limit } else { moment.spec.tx_queue_len.max(1) };
+                let rises = format!(
+                    "drops or marks packets at random, with a probability that rises with each that finds {} \
+                    or more in a bin",
+                    sfb.target
+                );
+                let full = format!("drops a packet whose bins all hold {} or more", sfb.max);
+                let does = [(rises, sfb.target < sfb.max.min(limit)), (full, sfb.max < limit)];
+                let does: Vec<String> =
+                    does.into_iter().filter_map(|(does, is)| is.then_some(does)).collect();
+                (!does.is_empty()).then(|| format!("{kind} {handle} {}", does.join(", and ")))
+            }
             _ => None,
         }
     };

@@ -136,7 +136,8 @@ fn name(act: &Act) -> String {
     match act {
         Act::Mirred(mirred) => {
             let way = if mirred.copy { "mirror" } else { "redirect" };
-            format!("`mirred {way} dev {}`", mirred.to)
+            let hook = if mirred.arrives { "ingress" } else { "egress" };
+            format!("`mirred {hook} {way} dev {}`", mirred.to)
         }
         act => format!("`{}`", act.kind()),
     }
@@ -148,12 +149,12 @@ fn fate(act: &Act) -> String {
         Act::Police(police) => format!(
             "what conforms is done with the filter ({}), and so is what comes too fast ({}): only `pipe` \
             goes on",
-            police.conform.unwrap_or_default().name(),
-            police.exceed.name()
+            police.conform.unwrap_or_default(),
+            police.exceed
         ),
         Act::Mirred(mirred) if !mirred.copy => "the packet itself is led away there".to_owned(),
         act => {
-            let ends: Vec<&str> = act.controls().iter().map(|control| control.name()).collect();
+            let ends: Vec<String> = act.controls().iter().map(ToString::to_string).collect();
             format!("every packet is done with the filter there ({}): only `pipe` goes on", ends.join(" or "))
         }
     }
@@ -162,7 +163,7 @@ fn fate(act: &Act) -> String {
 fn remedy(act: &Act) -> Option<Fix> {
     let what = match act {
         Act::Police(police) => {
-            format!("let what conforms go on: conform-exceed {}/pipe", police.exceed.name())
+            format!("let what conforms go on: conform-exceed {}/pipe", police.exceed)
         }
         Act::Mirred(mirred) if !mirred.copy => "put it before, and let it go on (`pipe`)".to_owned(),
         _ => return None,

@@ -125,7 +125,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             }
         }
         let here: Vec<Finding> = if by_place.len() > 1 && !any_right {
-            reversed(by_place).into_iter().collect()
+            reversed(context.reading, device, by_place).into_iter().collect()
         } else {
             by_place
                 .into_iter()
@@ -149,10 +149,15 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
 }
 
 /// Every mark is served on the wrong side: it is the order of the classes that is the other way round.
-fn reversed(by_place: BTreeMap<(Option<SourceLocation>, bool), Vec<Misplaced>>) -> Option<Finding> {
+fn reversed(
+    reading: &PolicyModel,
+    device: &str,
+    by_place: BTreeMap<(Option<SourceLocation>, bool), Vec<Misplaced>>,
+) -> Option<Finding> {
     let place = by_place.keys().find_map(|(place, _)| place.clone());
     let all: Vec<Misplaced> = by_place.into_values().flatten().collect();
     let first = all.first()?;
+    let place = place.or_else(|| place_of_qdisc(reading, device, first.class));
     let side = |hurried: bool| {
         let mut classes: Vec<String> =
             all.iter().filter(|one| one.sender.hurried == hurried).map(|one| one.class.to_string()).collect();
@@ -282,6 +287,13 @@ pub(super) fn rank(reading: &PolicyModel, device: &str, class: Handle) -> Option
     }
 }
 
+/// The command that made the qdisc of a class.
+fn place_of_qdisc(reading: &PolicyModel, device: &str, class: Handle) -> Option<SourceLocation> {
+    let mut here = reading.qdiscs.iter().filter(|qdisc| qdisc.dev == device && !qdisc.handle.is_none());
+    let qdisc = here.find(|qdisc| qdisc.handle == class.qdisc())?;
+    reading.step_of(reading.maker_of_qdisc(qdisc)?)?.place.clone()
+}
+
 fn finding(
     context: &RuleContext<'_>,
     device: &str,
@@ -304,12 +316,7 @@ fn finding(
         // Which of the DSCPs under its mask is meant only its author knows.
         format!("match all six bits of the DSCP that is meant: the mask {DSCP:#x}")
     };
-    let root =
-        context.reading.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.parent == Handle::ROOT)?;
-    let place = place.or_else(|| {
-        let step = context.reading.step_of(context.reading.maker_of_qdisc(root)?)?;
-        step.place.clone()
-    });
+    let place = place.or_else(|| place_of_qdisc(context.reading, device, first.class));
     Some(Finding {
         rule: Rule::Intent,
         level: Level::Warning,

@@ -122,6 +122,8 @@ fn dead_filter(
         (Level::Note, format!("the packets it matches go to {to} all the same"))
     } else if hashed {
         (Level::Warning, format!("what it matches goes where a filter by flow leads, not to {to}"))
+    } else if (is_exact || is_theirs && takers.len() == 1) && way.dropped.is_some() {
+        (Level::Warning, format!("what it matches goes to {went}"))
     } else if is_exact || is_theirs && takers.len() == 1 {
         (Level::Warning, format!("what it matches goes to {went}, not to {to}"))
     } else {

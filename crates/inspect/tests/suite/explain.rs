@@ -146,11 +146,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip dport 53 0xffff
     };
     assert_eq!(
         tail("tcp 10.0.0.1 > 10.0.0.2:5"),
-        [
-            "ends: dropped at eth0: a rule of netfilter drops it",
-            "it is dropped",
-            "+ FORWARD: policy DROP at its end"
-        ]
+        ["ends: dropped at eth0: netfilter drops it", "it is dropped", "+ FORWARD: policy DROP at its end"]
     );
     assert_eq!(
         tail("udp 10.0.0.1 > 10.0.0.2:9"),
@@ -702,15 +698,15 @@ tc filter add dev eth0 egress protocol all prio 1 matchall action police rate 5m
         story,
         "\
 arrives at eth0, before any routing
- + pref 1 flower eth_type ipv4, src_ip 10.0.0.0/8 ⇒ goto :2
+ + pref 1 flower eth_type ipv4, src_ip 10.0.0.0/8 ⇒ goto chain 7 :2
      `eth_type ipv4` holds
      `src_ip 10.0.0.0/8` holds: the source is 10.1.1.1
      the filters of chain 7 are evaluated (goto)
    1 filter behind it: not evaluated
- - pref 1 flower eth_type ipv4, ip_proto tcp, dst_port 80 ⇒ drop :4
+ - chain 7 pref 1 flower eth_type ipv4, ip_proto tcp, dst_port 80 ⇒ drop :4
      `eth_type ipv4` holds
      `ip_proto tcp` does not hold: the protocol is udp
- + pref 2 everything ⇒ drop :5
+ + chain 7 pref 2 everything ⇒ drop :5
      it is dropped
 ends: dropped at eth0: a filter drops it (by ffff:)
 "

@@ -12,6 +12,7 @@ mod missed;
 mod probe;
 mod published;
 mod reach;
+mod rounds;
 mod rules;
 mod sentences;
 mod served;

@@ -288,10 +288,11 @@ fn an_action_behind_one_that_ends_all_packets() {
         )
     };
     let (redirect, police) = ("action mirred egress redirect dev eth1", "action police rate 8mbit burst 20k");
-    let parts = ["3 warning R1", "`mirred redirect dev eth1` behind `police`", "no action behind `police`"];
+    let parts =
+        ["3 warning R1", "`mirred egress redirect dev eth1` behind `police`", "no action behind `police`"];
     check_finding(&of(&format!("{police} drop {redirect}")), &[Rule::Unreachable], &parts);
     silent(&of(&format!("{police} conform-exceed drop/pipe {redirect}")), &[Rule::Unreachable]);
-    let parts = ["`police` behind `mirred redirect dev eth1`", "led away"];
+    let parts = ["`police` behind `mirred egress redirect dev eth1`", "led away"];
     check_finding(&of(&format!("{redirect} {police} drop")), &[Rule::Unreachable], &parts);
     // Its burst does not matter then.
     silent(&of(&format!("{redirect} action police rate 8mbit burst 5k drop")), &[Rule::Burst]);

@@ -1,5 +1,7 @@
 //! Decisions about packets.
 
+use core::fmt;
+
 /// What happens to a packet after an action (`TC_ACT_*` of `linux/pkt_cls.h`; tc-actions(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Control {
@@ -79,6 +81,17 @@ impl Control {
             Control::Jump(_) => "jump",
             Control::Goto(_) => "goto",
             Control::Number(_) => "number",
+        }
+    }
+}
+
+/// As tc writes it: `drop`, `goto chain 5`, `jump 2`.
+impl fmt::Display for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Control::Goto(chain) => write!(f, "goto chain {chain}"),
+            Control::Jump(count) => write!(f, "jump {count}"),
+            other => f.write_str(other.name()),
         }
     }
 }

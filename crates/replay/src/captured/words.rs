@@ -15,7 +15,7 @@ pub fn reason(why: Option<(Handle, DropReason)>, in_device: bool) -> &'static st
         Some(DropReason::TooLong) => "longer than the bucket holds",
         Some(DropReason::Unclassified) => "no class would have it",
         Some(DropReason::Policy) => "a filter",
-        Some(DropReason::Netfilter | DropReason::NetfilterLeaving) => "a rule of netfilter",
+        Some(DropReason::Netfilter | DropReason::NetfilterLeaving) => "netfilter",
         Some(DropReason::Superseded) => "later acknowledgements make it needless",
         Some(
             DropReason::Purged(_) | DropReason::PurgedUnseen | DropReason::PurgedAtOnce | DropReason::Rehash,

@@ -525,6 +525,12 @@ impl<'a> Reader<'a> {
             };
             return Err(complain(tool, format!("{name}: {wants}")));
         }
+        let drops = self.target == Some(NetfilterTarget::Drop)
+            || matches!(self.verb, Verb::Plain(NfCommand::Policy(_, false)));
+        if drops && self.table == "nat" {
+            const INHIBITED: &str = "\nThe \"nat\" table is not intended for filtering, the use of DROP is therefore inhibited.\n\n";
+            return Err(complain(tool, INHIBITED).remedy("Write it in the table filter, or in raw."));
+        }
         let counted = self.counted()?;
         let (ipv6, table) = (self.ipv6, self.table);
         let mut matches: Vec<Match> =

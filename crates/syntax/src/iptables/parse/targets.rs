@@ -126,8 +126,9 @@ impl<'a> Reader<'a> {
                 false => "Write an address or FIRST-LAST, with :PORT or :FIRST-LAST behind it if wanted.",
             })
         })?;
-        let protocol = self.basics[4].as_ref().filter(|m| !m.not).map(|m| &m.what);
-        if to.ports.is_some() && !matches!(protocol, Some(Condition::Protocol(6 | 17 | 33 | 132))) {
+        // A protocol that is negated counts too, and so does ICMP.
+        let protocol = self.basics[4].as_ref().map(|m| &m.what);
+        if to.ports.is_some() && !matches!(protocol, Some(Condition::Protocol(1 | 6 | 17 | 33 | 132))) {
             return Err(self
                 .complain("Need TCP, UDP, SCTP or DCCP with port specification")
                 .at(self.at - 1)

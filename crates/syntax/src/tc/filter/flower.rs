@@ -43,7 +43,7 @@ fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env: &Env) -> 
     if words.peek().is_none() {
         return Ok(Read { handle: number, ..Read::default() });
     }
-    let tagged = matches!(protocol, ethertype::VLAN | ethertype::QINQ);
+    let tagged = is_tag(protocol);
     let mut reader = Reader { params: FlowerParams::default(), network: protocol, protocol: None, tagged };
     let mut actions = Vec::new();
     while let Some(word) = words.take() {
@@ -59,12 +59,15 @@ fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env: &Env) -> 
             _ => reader.field(word, words)?,
         }
     }
-    // The kernel gets the network protocol, unless it is `all`.
-    let still_tag = tagged && reader.network == protocol;
-    if !matches!(reader.network, 0 | 3) && !still_tag {
-        reader.all(FlowerField::EthType, u128::from(reader.network));
+    if let Some(network) = reader.network_behind_tags(protocol) {
+        reader.all(FlowerField::EthType, u128::from(network));
     }
     Ok(Read { handle: number, params: Some(FilterParams::Flower(reader.params)), actions })
+}
+
+/// Does a protocol begin with a VLAN tag?
+fn is_tag(protocol: u16) -> bool {
+    matches!(protocol, ethertype::VLAN | ethertype::QINQ)
 }
 
 /// The key that a word begins, or the word itself; in the order in which tc looks.
@@ -409,16 +412,44 @@ impl Reader {
         Ok(())
     }
 
+    /// The value that was given for a field of 16 bits at most.
+    fn given(&self, field: FlowerField) -> Option<u16> {
+        self.params.key(field).map(|key| key.value as u16)
+    }
+
+    /// The network protocol that the kernel compares: `None` where it looks at tags only, and for `all`.
+    fn network_behind_tags(&self, protocol: u16) -> Option<u16> {
+        let tags = self.given(FlowerField::NumVlans).unwrap_or(0);
+        if !self.tagged && tags == 0 {
+            return Some(protocol).filter(|protocol| !matches!(protocol, 0 | 3));
+        }
+        match self.given(FlowerField::VlanEthtype) {
+            Some(network) if tags < 2 && !is_tag(network) => Some(network),
+            None if tags < 2 => None,
+            _ => self.given(FlowerField::CvlanEthtype),
+        }
+    }
+
     fn vlan(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
         use FlowerField as F;
         let text = words.need()?;
-        if !self.tagged {
+        let tags = self.given(F::NumVlans).unwrap_or(0);
+        if !self.tagged && tags == 0 && !name.starts_with('c') {
             let line =
                 format!("Can't set \"{name}\" if ethertype isn't 802.1Q or 802.1AD and num_of_vlans is 0");
             return Err(Refusal::new(1, line).at(words.last()).remedy(
                 "Say protocol 802.1q, on the device beneath: a VLAN's own device gets its frames without \
                 the tag.",
             ));
+        }
+        if name.starts_with('c') && tags < 2 && !self.given(F::VlanEthtype).is_some_and(is_tag) {
+            let why = match name {
+                "cvlan_ethtype" => "ethertype isn't 802.1Q or 802.1AD and num_of_vlans less than 2",
+                _ => "inner vlan ethertype isn't 802.1Q or 802.1AD and num_of_vlans is less than 2",
+            };
+            return Err(Refusal::new(1, format!("Can't set \"{name}\" if {why}"))
+                .at(words.last())
+                .remedy("Write vlan_ethtype 802.1q before it, for the tag inside the first."));
         }
         let fail = || illegal(name, text, words.last());
         let (field, value) = match name {
@@ -616,8 +647,6 @@ fn network_name(number: u16) -> String {
         ethertype::IPV4 => "ipv4".into(),
         ethertype::IPV6 => "ipv6".into(),
         ethertype::ARP => "arp".into(),
-        ethertype::VLAN => "802.1Q".into(),
-        ethertype::QINQ => "802.1ad".into(),
         other => format!("{other:04x}"),
     }
 }
