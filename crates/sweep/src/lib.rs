@@ -9,6 +9,7 @@
 //! Pure: no files, clock, processes or output. `tidegate-sessions` carries sweeps out on all processors.
 
 mod axis;
+mod choice;
 mod condition;
 mod file;
 mod json;
@@ -18,6 +19,7 @@ mod row;
 mod summary;
 
 pub use axis::{AxisValues, BadAxis, MAX_VALUES, SweepAxis, ValueRange, number_of};
+pub use choice::{BadSweep, SweepChoice};
 pub use condition::SweepCondition;
 pub use file::{MAX_REPEATS, SweepFile, read};
 pub use json::summary_json;

@@ -18,7 +18,6 @@ pub use options::Options;
 pub(crate) use pace::{Pace, progress};
 
 use crate::exit::CliExit;
-use crate::words::quoted_input;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -28,6 +27,7 @@ use tidegate_scenario::model::{MachineCommand, Scenario, TimelineEntry, Timeline
 use tidegate_scenario::prepare::{self, Prepared};
 use tidegate_scenario::run::{ExperimentWatch, RunError};
 use tidegate_scenario::settings::{Setting, full_path, set};
+use tidegate_scenario::shell::quoted_input;
 use tidegate_scenario::shell::{exact_time as time, quoted};
 use tidegate_scenario::tables::Diagnostic;
 use tidegate_sessions::simulated::{self, ScenarioFiles};
@@ -124,7 +124,7 @@ fn code(experiment: &Experiment) -> CliExit {
 
 /// Applies the options that replace values of the file.
 fn narrow(scenario: &mut Scenario, options: &Options) -> anyhow::Result<()> {
-    options.cases.narrow(scenario).map_err(|why| anyhow::anyhow!(why))?;
+    options.cases.choice().narrow(scenario).map_err(|why| anyhow::anyhow!(why))?;
     packets::one_run(options.pcapng.is_some(), scenario.cases.len() * scenario.repeats as usize)?;
     Ok(())
 }
@@ -149,7 +149,7 @@ fn again(options: &Options, (execution, own): (&str, &str), scenario: &Scenario)
     for setting in &options.set {
         line.push_str(&format!(" --set {}", quoted(&setting.to_string())));
     }
-    line.push_str(&options.cases.words(Some(scenario.seed)));
+    line.push_str(&options.cases.choice().words(Some(scenario.seed)));
     for at in &options.at {
         line.push_str(&format!(" --at {}", time(*at)));
     }
