@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_loader::{LoadedPolicy, MAX_POLICY, ReadOptions, SandboxOptions};
 use tidegate_packet::Dissector;
+use tidegate_sessions::simulated::scenario_text;
 use tidegate_sys::input_file;
 
 /// The longest that a script may run.
@@ -61,6 +62,14 @@ impl Given {
             Some(text) => Ok(text.clone()),
             None => input_file::read_text(&self.path, MAX_POLICY)
                 .map_err(|error| Failure::file(&self.path, &error)),
+        }
+    }
+
+    /// Its text, if it is a scenario: one that is part of the program may be named.
+    pub(crate) fn scenario(&self) -> Result<String, Failure> {
+        match &self.text {
+            Some(text) => Ok(text.clone()),
+            None => scenario_text(&self.path).map_err(|error| Failure::file(&self.path, &error)),
         }
     }
 

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use tidegate_analysis::experiment::{from_json, to_json};
 use tidegate_scenario::quantities::run_time;
 use tidegate_scenario::run::{ExperimentWatch, RunError};
-use tidegate_scenario::shell::quoted_input;
+use tidegate_scenario::settings::{Setting, set_named};
+use tidegate_scenario::shell::{quoted, quoted_input};
 use tidegate_scenario::{CaseChoice, document, parse, prepare::prepare};
 use tidegate_sessions::simulated::{self, ScenarioFiles};
 
@@ -53,12 +54,15 @@ impl Cases {
 pub(crate) fn simulate(
     py: Python<'_>,
     scenario: Given,
+    set: Vec<(String, String)>,
     cases: Cases,
     sandbox: Confined,
     report: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, u8)> {
     watched(py, report.as_ref(), move |watch| {
-        let (path, text) = (scenario.path.as_path(), scenario.text()?);
+        let (path, text) = (scenario.path.as_path(), scenario.scenario()?);
+        let set: Vec<Setting> = set.into_iter().map(|(path, value)| Setting { path, value }).collect();
+        let text = set_named(&text, &set).map_err(|wrong| Failure::input(format!("set {wrong}")))?;
         let files = ScenarioFiles { sandbox: sandbox.options()? };
         let wrong = |wrong| Failure::scenario(&wrong, path, &text);
         let mut scenario = parse(path, &text, &files).map_err(wrong)?;
@@ -76,7 +80,9 @@ pub(crate) fn simulate(
                 RunError::Scenario(diagnostic) => wrong(diagnostic),
                 other => Failure::input(other),
             })?;
-        let again = format!("tidegate sim {}{}", quoted_input(path), choice.words(Some(scenario.seed)));
+        let set: String = set.iter().map(|one| format!(" --set {}", quoted(&one.to_string()))).collect();
+        let words = choice.words(Some(scenario.seed));
+        let again = format!("tidegate sim {}{set}{words}", quoted_input(path));
         let experiment = document::experiment(&scenario, &prepared, "sim", again, runs);
         tidegate_scenario::check(&scenario, &experiment).map_err(wrong)?;
         let failed = experiment.comparisons.iter().any(|one| one.gated && !one.held);

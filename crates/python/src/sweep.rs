@@ -62,7 +62,7 @@ impl Sweep {
                 "a shard is (i, n): the part, from 1, and how many there are, such as (1, 4)",
             ));
         }
-        let (path, text) = (self.scenario.path.as_path(), self.scenario.text()?);
+        let (path, text) = (self.scenario.path.as_path(), self.scenario.scenario()?);
         let choice = SweepChoice {
             set: self.set.clone(),
             method: self.method(),

@@ -80,6 +80,17 @@ def test_simulate(cli: Cli, scenario: Path) -> None:
     assert (len(simulated.runs), simulated.ok) == (3, True)
 
 
+def test_simulate_a_scenario_by_name_with_values_set(cli: Cli) -> None:
+    words = ["--policy", "fifo", "--repeats", "1", "-d", "1s"]
+    for name, values in [("rfc7928/bursts", {}), ("examples/scenarios/sweep.toml", {"rate": "2mbit"})]:
+        simulated = tidegate.simulate(name, set=values, policy="fifo", repeats=1, duration="1s")
+        options = [word for path, value in values.items() for word in ("--set", f"{path}={value}")]
+        assert simulated.to_json().encode() == cli("sim", "--json", name, *options, *words)
+    with pytest.raises(tidegate.Error, match="known: rfc7928/same-window"):
+        tidegate.simulate("rfc7928/none")
+    assert tidegate.plan("rfc7928/bursts", repeats=1).cases == 1
+
+
 def test_simulate_a_text_whose_assertion_fails(cli: Cli) -> None:
     text = SCENARIO + "[[expect]]\nfigure = 'ping.median'\nof = 'fair/load'\nbelow = '1ms'\n"
     simulated = tidegate.simulate(text)

@@ -1,6 +1,6 @@
 //! Drawings of sweeps.
 
-use crate::chart::{Axis, PlotCurve, Drawing, Group, LOOKS, Look, Mark, Scale, WIDE_RANGE, cases, curves};
+use crate::chart::{Axis, Drawing, Group, LOOKS, Look, Mark, PlotCurve, Scale, WIDE_RANGE, cases, curves};
 use std::fmt;
 use tidegate_analysis::experiment::{is_share, written};
 use tidegate_measure::numbers::USUAL;

@@ -26,9 +26,8 @@ use tidegate_scenario::document;
 use tidegate_scenario::model::{MachineCommand, Scenario, TimelineEntry, TimelineEvent};
 use tidegate_scenario::prepare::{self, Prepared};
 use tidegate_scenario::run::{ExperimentWatch, RunError};
-use tidegate_scenario::settings::{Setting, full_path, set};
-use tidegate_scenario::shell::quoted_input;
-use tidegate_scenario::shell::{exact_time as time, quoted};
+use tidegate_scenario::settings::{Setting, set_named};
+use tidegate_scenario::shell::{exact_time as time, quoted, quoted_input};
 use tidegate_scenario::tables::Diagnostic;
 use tidegate_sessions::simulated::{self, ScenarioFiles};
 
@@ -167,11 +166,7 @@ fn read(path: &Path, settings: &[Setting], disk: &ScenarioFiles) -> anyhow::Resu
         std::io::ErrorKind::InvalidInput => anyhow::anyhow!("{}: {error}", path.display()),
         _ => anyhow::anyhow!("{}: {error}; name the file of a scenario", path.display()),
     })?;
-    let settings: Vec<Setting> = settings
-        .iter()
-        .map(|setting| Setting { path: full_path(&text, &setting.path), ..setting.clone() })
-        .collect();
-    let text = set(&text, &settings).map_err(|wrong| anyhow::anyhow!("--set {wrong}"))?;
+    let text = set_named(&text, settings).map_err(|wrong| anyhow::anyhow!("--set {wrong}"))?;
     tidegate_scenario::parse(path, &text, disk).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _native
 from ._progress import progress_bar
@@ -237,6 +237,7 @@ def try_(
 def simulate(
     scenario: Source,
     *,
+    set: Optional[Mapping[str, object]] = None,
     policy: Union[str, Sequence[str]] = (),
     load: Union[str, Sequence[str]] = (),
     seed: Optional[int] = None,
@@ -249,7 +250,9 @@ def simulate(
     """Run a scenario in simulation, on all processors (`tidegate sim`).
 
     Args:
-        scenario: the path of a scenario (docs/scenario.md), or its text.
+        scenario: the path of a scenario (docs/scenario.md), its text, or the name of one that is part of tidegate
+            (``"rfc7928/bursts"``).
+        set: values by path that replace or extend the file's: ``{"home.up": "10mbit"}``.
         policy: only these policies.
         load: only these loads.
         seed: of the first repeat; the same seed gives the same document, to the byte.
@@ -264,5 +267,6 @@ def simulate(
         KeyboardInterrupt: the simulation is ended, and there is no result.
     """
     chosen = cases(policy, load, seed, repeats, duration)
+    values = [(path, str(value)) for path, value in (set or {}).items()]
     with progress_bar(progress, "simulating", "s") as report:
-        return Experiment(*_native.simulate(given(scenario), chosen, sandbox(timeout, private), report))
+        return Experiment(*_native.simulate(given(scenario), values, chosen, sandbox(timeout, private), report))

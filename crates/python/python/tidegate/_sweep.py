@@ -53,8 +53,8 @@ def _job(
         raise ValueError('method="latin" goes with samples=N, the number of cases that are drawn')
     source = given(scenario)
     path = source["path"]
-    if source["text"] is None and path is not None:
-        # A worker runs in another directory.
+    if path is not None and os.path.exists(path):
+        # A worker runs in another directory. Scenarios that are part of tidegate have names.
         source["path"] = os.path.abspath(path)
     return {
         "scenario": source,
