@@ -156,6 +156,7 @@ const CRATES: [(&str, Purity, &[&str]); 39] = [
             "plan",
             "netlink",
             "replay",
+            "trial",
             "sweep",
             "scenario",
             "loader",
@@ -195,7 +196,7 @@ const CRATES: [(&str, Purity, &[&str]); 39] = [
             "prober",
         ],
     ),
-    ("py", Purity::Impure, LIBRARIES),
+    ("python", Purity::Impure, LIBRARIES),
     // An example of a qdisc in another crate: it depends on what such a crate may.
     ("custom-qdisc", Purity::NoStd, &["qdisc", "classify", "policy", "packet"]),
 ];

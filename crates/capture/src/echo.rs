@@ -39,7 +39,7 @@ impl Echo {
 }
 
 /// Prints to this process's own streams; errors are ignored, as the reader may be gone.
-pub(super) fn to_streams(to_errors: bool, piece: &str) {
+pub fn to_streams(to_errors: bool, piece: &str) {
     use std::io::Write as _;
     let _ = match to_errors {
         true => std::io::stderr().write_all(piece.as_bytes()),

@@ -46,12 +46,12 @@ pub mod troubles;
 mod wire;
 mod words;
 
-pub use echo::PrintFn;
+pub use echo::{PrintFn, to_streams};
 pub use error::{CaptureError, Trouble};
 pub use options::{CaptureOptions, DEFAULT_TIMEOUT, Output};
 pub use place::{CallFrame, SourceLine, SourceWord};
 pub use run::{devices_of, run_in_turn, run_script};
-pub use sandbox::available;
+pub use sandbox::{available, played_by};
 pub use script_run::{Exit, Recorded, ScriptRun};
 pub use shell::Shell;
 pub use shim::dispatch;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, ChildStdout};
+use std::sync::OnceLock;
 
 use tidegate_sandbox::{Sandbox, SandboxError, Spec, Users};
 use tidegate_sys::process;
@@ -35,11 +36,23 @@ pub(super) fn start(spec: &Spec) -> Result<(Sandbox, ChildStdout, ChildStderr), 
     }
 }
 
-/// The executable that plays the tools: the one named, or ourselves.
+/// The program that plays the tools in place of ourselves, or why there is none.
+static PLAYER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+
+/// Names the program that plays the tools where no option names one, for processes whose own executable does
+/// not call [`dispatch`](crate::dispatch), such as an interpreter of Python; or says why there is none, so
+/// that scripts are refused. Only the first call counts.
+pub fn played_by(program: Result<PathBuf, String>) {
+    let _ = PLAYER.set(program);
+}
+
+/// The executable that plays the tools: the one named, the one of [`played_by`], or ourselves.
 pub(super) fn executable(named: Option<&Path>) -> Result<PathBuf, CaptureError> {
-    let executable = match named {
-        Some(path) => path.to_owned(),
-        None => std::env::current_exe().map_err(CaptureError::io("find our own executable"))?,
+    let executable = match (named, PLAYER.get()) {
+        (Some(path), _) => path.to_owned(),
+        (None, Some(Ok(path))) => path.clone(),
+        (None, Some(Err(why))) => return Err(CaptureError::Sandbox(why.clone())),
+        (None, None) => std::env::current_exe().map_err(CaptureError::io("find our own executable"))?,
     };
     fs::canonicalize(executable).map_err(CaptureError::io("find our own executable"))
 }

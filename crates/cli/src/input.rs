@@ -3,7 +3,7 @@
 use anyhow::Context;
 use std::io;
 use std::path::Path;
-use tidegate_scenario::library;
+use tidegate_sessions::simulated::scenario_text;
 use tidegate_sys::input_file;
 
 /// Bytes of the longest policy, scenario, test file.
@@ -26,16 +26,7 @@ pub(crate) fn policy(path: &Path) -> io::Result<String> {
 /// # Errors
 /// As above; the error names the scenarios that there are if the name looks like one of theirs.
 pub(crate) fn scenario(path: &Path) -> io::Result<String> {
-    let name = path.to_string_lossy();
-    policy(path).or_else(|error| match library::find(&name) {
-        Some(known) if error.kind() == io::ErrorKind::NotFound => Ok(known.text.to_owned()),
-        _ if error.kind() == io::ErrorKind::NotFound && library::beside(&name).next().is_some() => {
-            let known: Vec<&str> = library::beside(&name).collect();
-            let why = format!("there is no such scenario; known: {}", known.join(", "));
-            Err(io::Error::new(io::ErrorKind::InvalidInput, why))
-        }
-        _ => Err(error),
-    })
+    scenario_text(path).map_err(with_remedy)
 }
 
 /// A file that is not there has a remedy.

@@ -1,6 +1,5 @@
 //! Words of a line, split as a shell splits them.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Splits at blanks; quotes of either kind hold a word together.
@@ -31,18 +30,6 @@ pub(crate) fn file_and_args(path: &Path) -> (PathBuf, Vec<String>) {
     }
 }
 
-/// A file's name as a word of a command line: exactly, quoted for a shell, and never taken for an option.
-pub(crate) fn quoted_path(path: &Path) -> String {
-    let name = path.as_os_str().as_bytes();
-    let prefix = if name.len() > 1 && name.starts_with(b"-") { "./" } else { "" };
-    tidegate_text::shell_bytes(&[prefix.as_bytes(), name].concat())
-}
-
-/// The file of a policy or scenario as a command line names it again: standard input has to be given again.
-pub(crate) fn quoted_input(path: &Path) -> String {
-    if path == Path::new("-") { "- < FILE".to_owned() } else { quoted_path(path) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,14 +39,6 @@ mod tests {
         assert_eq!(split("start eth1"), ["start", "eth1"]);
         assert_eq!(split("  'a b'  c\"d e\"f '' "), ["a b", "cd ef", ""]);
         assert_eq!(split(""), [""; 0]);
-    }
-
-    #[test]
-    fn a_name_is_one_word_and_no_option() {
-        let of = |name: &str| quoted_path(Path::new(name));
-        assert_eq!([of("gw.sh"), of("-x"), of("-")], ["gw.sh", "./-x", "-"]);
-        assert_eq!(quoted_input(Path::new("-")), "- < FILE");
-        assert_eq!([of("a b"), of("a\nb")], ["'a b'", r"$'a\nb'"]);
     }
 
     #[test]

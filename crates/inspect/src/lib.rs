@@ -10,6 +10,7 @@ pub mod checked;
 mod differ;
 mod drive;
 mod explain;
+pub mod explained;
 mod finding;
 mod index;
 mod lost;

@@ -20,6 +20,7 @@
 //! assert!(tidegate_inspect::check(&mut reading).iter().any(|finding| finding.rule.id() == "R13"));
 //! ```
 
+pub mod checked;
 mod comments;
 pub mod distributions;
 mod format;
@@ -28,6 +29,8 @@ mod line_words;
 mod lists;
 mod live;
 mod nothing;
+mod run_document;
+pub mod runs;
 pub mod short;
 mod steps;
 mod tcjson;

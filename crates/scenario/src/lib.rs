@@ -45,6 +45,7 @@
 
 mod begin;
 mod bounds;
+mod choice;
 pub mod document;
 mod drive;
 mod expectations;
@@ -55,6 +56,7 @@ pub mod lay;
 pub mod library;
 pub mod model;
 pub mod prepare;
+pub mod quantities;
 pub mod run;
 pub mod series;
 pub mod settings;
@@ -63,6 +65,7 @@ mod simulated;
 pub mod tables;
 pub mod transactions;
 
+pub use choice::CaseChoice;
 pub use drive::run;
 pub use expectations::check;
 pub use experiment::{can_be_simulated, cases, link_seconds, simulate, simulate_case};

@@ -95,6 +95,15 @@ pub fn full_path(text: &str, path: &str) -> String {
     }
 }
 
+/// The text with these values set, whose paths may be short ([`full_path`]).
+///
+/// # Errors
+/// As for [`set`].
+pub fn set_named(text: &str, settings: &[Setting]) -> Result<String, BadSetting> {
+    let full = |setting: &Setting| Setting { path: full_path(text, &setting.path), ..setting.clone() };
+    set(text, &settings.iter().map(full).collect::<Vec<_>>())
+}
+
 /// Makes the table of a policy that the file does not have.
 fn make_policy(file: &mut Table, path: &str) {
     let name = path.strip_prefix("policies.").and_then(|rest| rest.split_once('.')).map(|(name, _)| name);

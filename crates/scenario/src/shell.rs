@@ -1,5 +1,7 @@
 //! Words and figures as they are typed: on a shell, and in tc's commands.
 
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use tidegate_packet::Nanos;
 
 /// A word as a shell takes it for one: in quotes where it needs them.
@@ -11,6 +13,25 @@ use tidegate_packet::Nanos;
 /// ```
 pub fn quoted(word: &str) -> String {
     tidegate_text::shell_word(word)
+}
+
+/// A file's name as a word of a command line: exactly, quoted for a shell, and never taken for an option.
+pub fn quoted_path(path: &Path) -> String {
+    let name = path.as_os_str().as_bytes();
+    let prefix = if name.len() > 1 && name.starts_with(b"-") { "./" } else { "" };
+    tidegate_text::shell_bytes(&[prefix.as_bytes(), name].concat())
+}
+
+/// The file of a policy or scenario as a command line names it again: standard input has to be given again.
+///
+/// ```
+/// use tidegate_scenario::shell::quoted_input;
+///
+/// assert_eq!(quoted_input("my home.toml".as_ref()), "'my home.toml'");
+/// assert_eq!(quoted_input("-".as_ref()), "- < FILE");
+/// ```
+pub fn quoted_input(path: &Path) -> String {
+    if path == Path::new("-") { "- < FILE".to_owned() } else { quoted_path(path) }
 }
 
 /// A time, exactly, in the largest unit in which it is a whole number: `10s`, `1500us`, `250ns`.
@@ -42,5 +63,18 @@ pub fn tc_time(span: Nanos) -> String {
         us if us.is_multiple_of(1_000_000) => format!("{}s", us / 1_000_000),
         us if us.is_multiple_of(1000) => format!("{}ms", us / 1000),
         us => format!("{us}us"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_word_and_no_option() {
+        let of = |name: &str| quoted_path(Path::new(name));
+        assert_eq!([of("gw.sh"), of("-x"), of("-")], ["gw.sh", "./-x", "-"]);
+        assert_eq!(quoted_input(Path::new("-")), "- < FILE");
+        assert_eq!([of("a b"), of("a\nb")], ["'a b'", r"$'a\nb'"]);
     }
 }

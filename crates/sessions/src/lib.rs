@@ -10,9 +10,9 @@
 //! | [`doctor`] | what keeps this computer from shaping as configured | nothing |
 //!
 //! [`simulated`] carries out a scenario's file on all processors, and [`predict`](mod@predict) tries a policy
-//! on a line as it was measured. [`KeptPath`] is a server whose results are kept when it breaks off, for the
-//! estimators of `tidegate-measure`. Nothing is printed here, and nothing reads the command line; a flag that
-//! the caller sets ends a measurement early.
+//! on a line as it was measured; [`trial`] is what a policy's files come to for a trial. [`KeptPath`] is a
+//! server whose results are kept when it breaks off, for the estimators of `tidegate-measure`. Nothing is
+//! printed here, and nothing reads the command line; a flag that the caller sets ends a measurement early.
 
 pub mod doctor;
 mod error;
@@ -24,6 +24,7 @@ pub mod quick;
 pub mod routes;
 pub mod simulated;
 pub mod sweep;
+pub mod trial;
 pub mod verify;
 
 pub use error::{Error, Result};

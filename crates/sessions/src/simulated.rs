@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,8 +16,8 @@ use tidegate_scenario::prepare::{Prepared, prepare};
 use tidegate_scenario::run::{ExperimentWatch, RunError, RunWatch};
 use tidegate_scenario::tables::Diagnostic;
 use tidegate_scenario::{
-    FileError, Files, PolicyCommands, PolicyEnd, PolicyFile, can_be_simulated, cases, document, link_seconds,
-    parse, simulate_case,
+    FileError, Files, PolicyCommands, PolicyEnd, PolicyFile, can_be_simulated, cases, document, library,
+    link_seconds, parse, simulate_case,
 };
 use tidegate_sys::input_file;
 
@@ -46,6 +47,24 @@ impl Files for ScenarioFiles {
     fn distributions(&self) -> Arc<BTreeMap<String, NetemDistribution>> {
         tidegate_loader::distributions::installed()
     }
+}
+
+/// The text of a scenario: of a file, or, where there is none of this name, one that is part of the program.
+///
+/// # Errors
+/// It cannot be read, is too long, is no text, or is no file; the error names the scenarios that there are if
+/// the name looks like one of theirs.
+pub fn scenario_text(path: &Path) -> io::Result<String> {
+    let name = path.to_string_lossy();
+    input_file::read_text(path, MAX_POLICY).or_else(|error| match library::find(&name) {
+        Some(known) if error.kind() == io::ErrorKind::NotFound => Ok(known.text.to_owned()),
+        _ if error.kind() == io::ErrorKind::NotFound && library::beside(&name).next().is_some() => {
+            let known: Vec<&str> = library::beside(&name).collect();
+            let why = format!("there is no such scenario; known: {}", known.join(", "));
+            Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+        }
+        _ => Err(error),
+    })
 }
 
 /// One policy's text under a file name; otherwise as [`ScenarioFiles`].

@@ -2,6 +2,7 @@
 
 use crate::axis::SweepAxis;
 use crate::plan::{Method, SweepPlan};
+use tidegate_scenario::CaseChoice;
 use tidegate_scenario::settings::full_path;
 use tidegate_scenario::tables::{
     self, Diagnostic, Keys, TableValue, in_order, list, number, plain, text, texts,
@@ -17,6 +18,8 @@ pub struct SweepFile {
     pub repeats: Option<u32>,
     /// The figures that are kept; empty: all.
     pub figures: Vec<String>,
+    /// Which cases of the scenario are run: nothing of the file's.
+    pub choice: CaseChoice,
 }
 
 /// The most repeats, and samples of a Latin hypercube.

@@ -10,6 +10,7 @@
 
 mod axis;
 mod bootstrap;
+mod choice;
 mod condition;
 mod file;
 mod json;
@@ -20,6 +21,7 @@ mod summary;
 
 pub use axis::{AxisValues, BadAxis, MAX_VALUES, SweepAxis, ValueRange, number_of};
 pub use bootstrap::FEWEST;
+pub use choice::{BadSweep, SweepChoice};
 pub use condition::SweepCondition;
 pub use file::{MAX_REPEATS, SweepFile, read};
 pub use json::summary_json;

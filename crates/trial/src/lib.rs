@@ -51,6 +51,7 @@
 //! assert!(!document.verdict.is_empty());
 //! ```
 
+mod command;
 mod document;
 mod drops;
 pub mod expect;
@@ -72,6 +73,7 @@ mod versions;
 mod words;
 mod worse;
 
+pub use command::TrialCommand;
 pub use home::{InstalledTrees, START};
 pub use loads::{LAST_HOST, Transfers, Workload};
 pub use policy::{Configured, PolicyError, TrialPolicy};

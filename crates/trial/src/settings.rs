@@ -1,6 +1,8 @@
 //! The settings of a trial.
 
 use tidegate_packet::{Nanos, Rate};
+use tidegate_scenario::quantities::span;
+use tidegate_syntax::quantity::{self, SizeOrTime};
 
 /// The settings of a trial: the link, the traffic, what is kept.
 #[derive(Clone, Debug)]
@@ -160,6 +162,17 @@ pub enum ModemBuffer {
 }
 
 impl ModemBuffer {
+    /// Reads bytes (`24kB`), or a time at its link's rate (`1500ms`).
+    ///
+    /// # Errors
+    /// What to write instead.
+    pub fn parse(text: &str) -> Result<ModemBuffer, String> {
+        match quantity::size_or_time(text).map_err(|wrong| wrong.to_string())? {
+            SizeOrTime::Size(bytes) => Ok(ModemBuffer::Bytes(bytes)),
+            SizeOrTime::Time(_) => span(text).map(ModemBuffer::Time),
+        }
+    }
+
     /// In bytes, before a link of this rate; room for one full frame at least.
     pub fn bytes(self, rate: Rate) -> u64 {
         let bytes = match self {

@@ -5,8 +5,6 @@
 //! words or a recording ─▶ Packet ────────────┘
 //! ```
 
-mod answer;
-mod json;
 mod options;
 mod pcap;
 mod text;
@@ -16,11 +14,11 @@ pub use options::Options;
 use crate::exit::CliExit;
 use crate::outputs::{self, Form, ReportFile};
 use crate::script_options::show_errors;
-use answer::{Answer, ExplainedPacket, PacketExplanation};
 use anyhow::{Context, bail};
 use std::path::Path;
 use std::process::ExitCode;
-use tidegate_inspect::{Explainer, Packet, PolicyModel, Story};
+use tidegate_inspect::explained::{Explained, ExplainedPacket};
+use tidegate_inspect::{Packet, PolicyModel};
 use tidegate_loader::ReadOptions;
 
 /// Plays `tidegate explain`.
@@ -39,48 +37,21 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let answer = answer(options)?;
     crate::output::may_write(outputs::paths(&options.output))?;
     let shown = |form: Form| match form {
-        Form::Json => json::document(&answer),
+        Form::Json => answer.to_json(),
         _ => text::stories(&answer, options.all),
     };
     crate::output::report(&shown(if options.json { Form::Json } else { Form::Text }));
     for ReportFile { path, form } in &options.output {
         crate::output::file(path, shown(*form))?;
     }
-    let parted = answer.explanations.iter().any(|explanation| {
-        explanation.other.as_ref().is_some_and(|other| explanation.story.parts_from(other).is_some())
-    });
-    Ok(if parted { CliExit::No } else { CliExit::Yes })
+    Ok(if answer.differs() { CliExit::No } else { CliExit::Yes })
 }
 
-fn answer(options: &Options) -> anyhow::Result<Answer> {
+fn answer(options: &Options) -> anyhow::Result<Explained> {
     let packets = packets(options)?;
     let reading = read(&options.policy, options)?;
     let other = options.diff.as_ref().map(|policy| read(policy, options)).transpose()?;
-    let mut explanations = Vec::new();
-    {
-        let mut explainer = Explainer::new(&reading);
-        let mut others = other.as_ref().map(Explainer::new);
-        for one in packets {
-            let story = story(&mut explainer, &one.packet)?;
-            let other = others.as_mut().map(|explainer| self::story(explainer, &one.packet)).transpose()?;
-            let reply = options.reply.then(|| reply(&one, &story));
-            explanations.push(PacketExplanation { packet: one, story, other });
-            if let Some(one) = reply {
-                let story = self::story(&mut explainer, &one.packet)?;
-                let other =
-                    others.as_mut().map(|explainer| self::story(explainer, &one.packet)).transpose()?;
-                explanations.push(PacketExplanation { packet: one, story, other });
-            }
-        }
-    }
-    Ok(Answer { reading, other, explanations })
-}
-
-fn story(explainer: &mut Explainer<'_>, packet: &Packet) -> anyhow::Result<Story> {
-    match explainer.course(packet) {
-        Ok(course) => Ok(explainer.explain(packet, course)),
-        Err(why) => bail!("{packet}: {why}"),
-    }
+    Explained::of(reading, other, packets, options.reply).map_err(|why| anyhow::anyhow!(why))
 }
 
 /// The packets that the options name.
@@ -130,19 +101,6 @@ fn complete(packet: &mut Packet, options: &Options) -> anyhow::Result<()> {
         packet.state = same.state;
     }
     Ok(())
-}
-
-/// What answers a packet; it comes in where that left.
-fn reply(one: &ExplainedPacket, story: &Story) -> ExplainedPacket {
-    let mut packet = one.packet.answer();
-    if packet.from.is_none() && !story.end.device.is_empty() {
-        packet.from = Some(story.end.device.clone());
-    }
-    let heading = match one.heading.as_str() {
-        "" => "the answer".to_owned(),
-        heading => format!("the answer to {heading}"),
-    };
-    ExplainedPacket { heading, packet }
 }
 
 fn read(policy: &Path, options: &Options) -> anyhow::Result<PolicyModel> {

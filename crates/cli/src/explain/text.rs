@@ -1,7 +1,7 @@
 //! Stories for people.
 
-use super::answer::{Answer, PacketExplanation};
 use std::fmt::Write as _;
+use tidegate_inspect::explained::{Explained, PacketExplanation};
 use tidegate_inspect::{ExplainStep, Packet, PolicyModel, Scene, SourceLocation, StepOutcome, Story};
 
 /// Lines in a row that do not fit are folded from so many on,
@@ -15,7 +15,7 @@ const SOME_BYTES: usize = 4;
 const MOST_LINES: usize = 400;
 
 /// The stories, one after the other.
-pub(super) fn stories(answer: &Answer, all: bool) -> String {
+pub(super) fn stories(answer: &Explained, all: bool) -> String {
     let one = |explanation: &PacketExplanation| match (&explanation.other, &answer.other) {
         (Some(other), Some(reading)) => {
             parted(explanation, (&answer.reading, &explanation.story), (reading, other))

@@ -1,19 +1,10 @@
-//! What a run came to.
+//! How a run ends.
 
-use super::options::Options;
 use tidegate_capture::{Exit, ScriptRun};
-use tidegate_shims::Machine;
 
 /// The exit codes that are ours and not the script's, as `env(1)` and `timeout(1)` have them.
 const TIMED_OUT: u8 = 124;
 pub(super) const NO_SANDBOX: u8 = 125;
-
-/// What a run came to.
-pub(super) struct Run<'o> {
-    pub(super) options: &'o Options,
-    pub(super) machine: Machine,
-    pub(super) outcomes: Vec<ScriptRun>,
-}
 
 /// The script's own code: of several runs the first that is not 0.
 pub(super) fn code(outcomes: &[ScriptRun]) -> u8 {

@@ -1,8 +1,9 @@
 //! What was carried out, as commands and as a batch file; the summary.
 
-use super::done::{Run, code};
+use super::done::code;
 use std::fmt::Write as _;
 use tidegate_capture::{Exit, Recorded, ScriptRun};
+use tidegate_loader::runs::ScriptRuns;
 use tidegate_shims::Carried;
 
 /// One command a line, quoted for a shell.
@@ -76,7 +77,7 @@ fn batch_word(word: &str) -> String {
 }
 
 /// A few lines for standard error: what went wrong, and what there is now.
-pub(super) fn summary(run: &mut Run<'_>) -> String {
+pub(super) fn summary(run: &mut ScriptRuns) -> String {
     let mut out = String::new();
     for outcome in &run.outcomes {
         for note in &outcome.notes {
@@ -130,7 +131,7 @@ fn ended(outcomes: &[ScriptRun]) -> String {
 }
 
 /// The devices on which something is configured, and what, in a line each.
-fn devices(run: &mut Run<'_>) -> Vec<(String, String)> {
+fn devices(run: &mut ScriptRuns) -> Vec<(String, String)> {
     let machine = &mut run.machine;
     let mut lines = Vec::new();
     for id in machine.gateway.devices() {

@@ -18,7 +18,6 @@ pub use options::Options;
 pub(crate) use pace::{Pace, progress};
 
 use crate::exit::CliExit;
-use crate::words::quoted_input;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -27,8 +26,8 @@ use tidegate_scenario::document;
 use tidegate_scenario::model::{MachineCommand, Scenario, TimelineEntry, TimelineEvent};
 use tidegate_scenario::prepare::{self, Prepared};
 use tidegate_scenario::run::{ExperimentWatch, RunError};
-use tidegate_scenario::settings::{Setting, full_path, set};
-use tidegate_scenario::shell::{exact_time as time, quoted};
+use tidegate_scenario::settings::{Setting, set_named};
+use tidegate_scenario::shell::{exact_time as time, quoted, quoted_input};
 use tidegate_scenario::tables::Diagnostic;
 use tidegate_sessions::simulated::{self, ScenarioFiles};
 
@@ -124,7 +123,7 @@ fn code(experiment: &Experiment) -> CliExit {
 
 /// Applies the options that replace values of the file.
 fn narrow(scenario: &mut Scenario, options: &Options) -> anyhow::Result<()> {
-    options.cases.narrow(scenario).map_err(|why| anyhow::anyhow!(why))?;
+    options.cases.choice().narrow(scenario).map_err(|why| anyhow::anyhow!(why))?;
     packets::one_run(options.pcapng.is_some(), scenario.cases.len() * scenario.repeats as usize)?;
     Ok(())
 }
@@ -149,7 +148,7 @@ fn again(options: &Options, (execution, own): (&str, &str), scenario: &Scenario)
     for setting in &options.set {
         line.push_str(&format!(" --set {}", quoted(&setting.to_string())));
     }
-    line.push_str(&options.cases.words(Some(scenario.seed)));
+    line.push_str(&options.cases.choice().words(Some(scenario.seed)));
     for at in &options.at {
         line.push_str(&format!(" --at {}", time(*at)));
     }
@@ -167,11 +166,7 @@ fn read(path: &Path, settings: &[Setting], disk: &ScenarioFiles) -> anyhow::Resu
         std::io::ErrorKind::InvalidInput => anyhow::anyhow!("{}: {error}", path.display()),
         _ => anyhow::anyhow!("{}: {error}; name the file of a scenario", path.display()),
     })?;
-    let settings: Vec<Setting> = settings
-        .iter()
-        .map(|setting| Setting { path: full_path(&text, &setting.path), ..setting.clone() })
-        .collect();
-    let text = set(&text, &settings).map_err(|wrong| anyhow::anyhow!("--set {wrong}"))?;
+    let text = set_named(&text, settings).map_err(|wrong| anyhow::anyhow!("--set {wrong}"))?;
     tidegate_scenario::parse(path, &text, disk).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
 }
 

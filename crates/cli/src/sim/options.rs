@@ -6,9 +6,8 @@ use crate::values::run_time;
 use clap::Parser;
 use std::path::PathBuf;
 use tidegate_packet::Nanos;
-use tidegate_scenario::model::Scenario;
+use tidegate_scenario::CaseChoice;
 use tidegate_scenario::settings::Setting;
-use tidegate_scenario::shell::{exact_time, quoted};
 
 /// Which cases of a scenario are run, how often and how long: what replaces values of the file.
 #[derive(Clone, Debug, clap::Args)]
@@ -31,34 +30,15 @@ pub struct CaseOptions {
 }
 
 impl CaseOptions {
-    /// Replaces the scenario's own values.
-    ///
-    /// # Errors
-    /// A policy or load that the scenario does not have; no case is left.
-    pub(crate) fn narrow(&self, scenario: &mut Scenario) -> Result<(), String> {
-        scenario.keep(&self.policy, &self.load)?;
-        scenario.seed = self.seed.unwrap_or(scenario.seed);
-        scenario.repeats = self.repeats.unwrap_or(scenario.repeats);
-        scenario.duration = self.duration.unwrap_or(scenario.duration);
-        Ok(())
-    }
-
-    /// The options as words of a command line, each with a blank before it.
-    pub(crate) fn words(&self, seed: Option<u64>) -> String {
-        let names = |flag: &'static str, names: &[String]| -> String {
-            names.iter().map(|name| format!(" --{flag} {}", quoted(name))).collect()
-        };
-        let mut line = names("policy", &self.policy) + &names("load", &self.load);
-        if let Some(repeats) = self.repeats {
-            line.push_str(&format!(" --repeats {repeats}"));
+    /// The same, for the libraries.
+    pub(crate) fn choice(&self) -> CaseChoice {
+        CaseChoice {
+            policies: self.policy.clone(),
+            loads: self.load.clone(),
+            seed: self.seed,
+            repeats: self.repeats,
+            duration: self.duration,
         }
-        if let Some(duration) = self.duration {
-            line.push_str(&format!(" --duration {}", exact_time(duration)));
-        }
-        if let Some(seed) = seed {
-            line.push_str(&format!(" --seed {seed}"));
-        }
-        line
     }
 }
 

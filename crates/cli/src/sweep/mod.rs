@@ -12,16 +12,15 @@ pub use options::Options;
 
 use crate::exit::CliExit;
 use crate::outputs::{self, Form, ReportFile};
-use crate::words::{quoted_input, quoted_path};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use tidegate_scenario::model::Scenario;
-use tidegate_scenario::settings::full_path;
+use tidegate_scenario::shell::{quoted_input, quoted_path};
 use tidegate_sessions::simulated::ScenarioFiles;
 use tidegate_sessions::sweep::{PreparedSweep, SweepJob, SweepWatch};
-use tidegate_sweep::{Method, SweepAxis, SweepFile, SweepQuery, SweepTable, read, summary_json};
+use tidegate_sweep::{BadSweep, Method, SweepChoice, SweepFile, SweepQuery, SweepTable, summary_json};
 
 /// Plays `tidegate sweep`.
 pub fn command(options: &Options) -> ExitCode {
@@ -40,11 +39,8 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let file = planned(options, &text)?;
     let cases = file.plan.cases()?;
     crate::output::may_write(outputs::paths(&options.output))?;
-    let narrow = |scenario: &mut Scenario| {
-        scenario.repeats = file.repeats.unwrap_or(scenario.repeats);
-        options.cases.narrow(scenario)
-    };
-    let figures = if options.figure.is_empty() { &file.figures } else { &options.figure };
+    let narrow = |scenario: &mut Scenario| file.narrow(scenario);
+    let figures = &file.figures;
     let disk = ScenarioFiles { sandbox: options.sandbox.into() };
     let job = SweepJob {
         path,
@@ -118,27 +114,21 @@ fn summary_of(table: &SweepTable) -> anyhow::Result<String> {
 
 /// What the file plans, with the options over it.
 fn planned(options: &Options, text: &str) -> anyhow::Result<SweepFile> {
-    let wrong =
-        |wrong: tidegate_scenario::tables::Diagnostic| anyhow::anyhow!(wrong.shown(&options.file, text));
-    let mut file = read(text).map_err(wrong)?;
-    let plan = &mut file.plan;
-    for setting in &options.set {
-        let axis = SweepAxis::parse(setting).with_context(|| format!("--set {setting}"))?;
-        let axis = SweepAxis { path: full_path(text, &axis.path), ..axis };
-        match plan.axes.iter_mut().find(|known| known.path == axis.path) {
-            Some(known) => *known = axis,
-            None => plan.axes.push(axis),
-        }
-    }
-    match options.latin {
-        Some(samples) => plan.method = Method::Latin(samples),
-        None if options.paired => plan.method = Method::Paired,
-        None => {}
-    }
-    plan.only.extend(options.only.iter().cloned());
-    plan.skip.extend(options.skip.iter().cloned());
-    plan.seed = options.cases.seed.unwrap_or(1);
-    Ok(file)
+    let choice = SweepChoice {
+        set: options.set.clone(),
+        method: match options.latin {
+            Some(samples) => Some(Method::Latin(samples)),
+            None => options.paired.then_some(Method::Paired),
+        },
+        only: options.only.clone(),
+        skip: options.skip.clone(),
+        figures: options.figure.clone(),
+        cases: options.cases.choice(),
+    };
+    SweepFile::planned(text, choice).map_err(|wrong| match wrong {
+        BadSweep::File(wrong) => anyhow::anyhow!(wrong.shown(&options.file, text)),
+        BadSweep::Setting { setting, why } => anyhow::Error::new(why).context(format!("--set {setting}")),
+    })
 }
 
 /// Where runs are written down as they end: beside the file of the rows.
@@ -168,5 +158,5 @@ fn again(options: &Options) -> String {
     for ReportFile { path, .. } in &options.output {
         line.push_str(&format!(" -o {}", quoted_path(path)));
     }
-    line + &options.cases.words(options.cases.seed)
+    line + &options.cases.choice().words(options.cases.seed)
 }

@@ -3,12 +3,11 @@
 use crate::dissect::Dissect;
 use crate::outputs::{self, Form, ReportFile};
 use crate::script_options::ScriptOptions;
-use crate::values::{device, rate, size, span};
+use crate::values::{device, measured, rate, size, span};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use tidegate_loader::ReadOptions;
 use tidegate_packet::{Nanos, Rate};
-use tidegate_syntax::quantity::{self, SizeOrTime};
 use tidegate_trial::{ModemBuffer, OLD_NAMES, TrialLoad, TrialProbe};
 
 /// Simulate one policy on a home link, and report what it changes
@@ -184,16 +183,7 @@ pub(crate) fn stacked(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// How long is measured: in less than a second there are hardly any replies.
-fn measured(text: &str) -> Result<Nanos, String> {
-    let short = "shorter than a second, in which nothing can be measured";
-    span(text).and_then(|span| if span < Nanos::secs(1) { Err(short.into()) } else { Ok(span) })
-}
-
 /// A buffer: bytes, or a time at its link's rate.
 pub(crate) fn buffer(text: &str) -> Result<ModemBuffer, String> {
-    match quantity::size_or_time(text).map_err(|wrong| wrong.to_string())? {
-        SizeOrTime::Size(bytes) => Ok(ModemBuffer::Bytes(bytes)),
-        SizeOrTime::Time(_) => span(text).map(ModemBuffer::Time),
-    }
+    ModemBuffer::parse(text)
 }

@@ -3,7 +3,6 @@
 use super::options::Options;
 use std::io::ErrorKind;
 use std::path::Path;
-use tidegate_loader::short;
 use tidegate_packet::Rate;
 
 /// The rates of a trial's link, up and down.
@@ -42,14 +41,5 @@ fn of_policy(file: &Path) -> Result<(Option<Rate>, Option<Rate>), String> {
         // What else is wrong with a file is said where it is loaded.
         text => text.unwrap_or_default(),
     };
-    let format = tidegate_loader::sniff(&name, text.as_bytes()).ok();
-    let Some(format) = format.filter(|format| short::is_short(*format)) else { return Ok((None, None)) };
-    let policies = short::policies(format, &name, &text)
-        .map_err(|problems| short::tell(file, &text, &problems).trim_end().to_owned())?;
-    // With several policies in a file, no one knows which link is meant.
-    let [(policy, _)] = policies.as_slice() else { return Ok((None, None)) };
-    let rate = |given: &Option<_>| {
-        given.as_ref().map(|given: &tidegate_syntax::short::Spanned<u64>| Rate::bits(given.value))
-    };
-    Ok((rate(&policy.up), rate(&policy.down)))
+    tidegate_sessions::trial::rates_of(file, &text)
 }

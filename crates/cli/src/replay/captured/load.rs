@@ -2,11 +2,11 @@
 
 use super::options::Options;
 use crate::script_options::show_errors;
-use crate::trial::load::{must_concern_either, of_taken};
 use anyhow::{Context, bail};
 use std::path::Path;
 use tidegate_loader::ReadOptions;
 use tidegate_replay::captured::{CandidatePolicy, NONE};
+use tidegate_sessions::trial::{must_concern_either, of_loaded};
 
 /// Takes the policies in; where the line has a rate, none at all is one of them.
 pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<CandidatePolicy>> {
@@ -58,7 +58,7 @@ fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<CandidatePo
         taken.must_concern(dev)?;
     }
     must_concern_either(&taken, options.over.as_ref())?;
-    let policy = of_taken(taken, options.dev.as_deref(), options.over.as_ref())?;
+    let policy = of_loaded(taken, options.dev.as_deref(), options.over.as_ref())?;
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     Ok(CandidatePolicy { name, file: path.display().to_string(), args, policy })
 }

@@ -125,7 +125,7 @@ fn written(options: &Options, candidates: &[CandidatePolicy]) -> anyhow::Result<
 /// The command that makes the same document again.
 fn again(options: &Options, seed: u64) -> String {
     use crate::trial::{exact_time, quoted, tc_rate};
-    use crate::words::quoted_path;
+    use tidegate_scenario::shell::quoted_path;
     use tidegate_trial::ModemBuffer;
     let mut line = format!("tidegate replay --capture {}", quoted_path(options.file()));
     let mut add = |flag: &str, value: String| {

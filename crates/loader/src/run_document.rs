@@ -4,7 +4,7 @@
 //! have the shape that later versions gave them. Where tc's JSON is none (fw, flow) or repeats a key (u32's
 //! `match`), it is fixed: the words become `options.text`, the repeated key a list.
 
-use super::done::Run;
+use crate::runs::ScriptRuns;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value, json};
 use tidegate_capture::{Exit, Recorded, ScriptRun};
@@ -21,27 +21,29 @@ use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
 /// The form of the document: it changes when a member changes its meaning or goes away.
 const FORM: u32 = 1;
 
-/// The document, with the end of line.
-pub(super) fn document(run: &mut Run<'_>) -> String {
-    let script = run.options.script.display().to_string();
-    let runs: Vec<Value> =
-        run.options.turns().iter().zip(&run.outcomes).map(|(args, outcome)| one_run(args, outcome)).collect();
-    let machine = &mut run.machine;
-    let commands: Vec<&Vec<String>> = machine.carried.iter().map(|one| &one.words).collect();
-    let mut document = json!({
-        "tidegate_run": FORM,
-        "version": env!("CARGO_PKG_VERSION"),
-        "script": script,
-        "runs": runs,
-        "commands": commands,
-        "kernel_log": machine.kernel_log,
-    });
-    document["devices"] = devices(machine);
-    document["qdiscs"] = each(machine, qdiscs);
-    document["classes"] = each(machine, classes);
-    document["filters"] = each(machine, filters);
-    document["netfilter"] = Value::from([false, true].map(|ipv6| tables(machine, ipv6)).concat());
-    format!("{document:#}\n")
+impl ScriptRuns {
+    /// The machine with every call as a JSON document (`tidegate run --json`), with the end of line.
+    pub fn to_json(&mut self) -> String {
+        let script = self.script.display().to_string();
+        let runs: Vec<Value> =
+            self.turns.iter().zip(&self.outcomes).map(|(args, outcome)| one_run(args, outcome)).collect();
+        let machine = &mut self.machine;
+        let commands: Vec<&Vec<String>> = machine.carried.iter().map(|one| &one.words).collect();
+        let mut document = json!({
+            "tidegate_run": FORM,
+            "version": env!("CARGO_PKG_VERSION"),
+            "script": script,
+            "runs": runs,
+            "commands": commands,
+            "kernel_log": machine.kernel_log,
+        });
+        document["devices"] = devices(machine);
+        document["qdiscs"] = each(machine, qdiscs);
+        document["classes"] = each(machine, classes);
+        document["filters"] = each(machine, filters);
+        document["netfilter"] = Value::from([false, true].map(|ipv6| tables(machine, ipv6)).concat());
+        format!("{document:#}\n")
+    }
 }
 
 fn one_run(args: &[String], outcome: &ScriptRun) -> Value {

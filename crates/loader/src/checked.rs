@@ -1,0 +1,143 @@
+//! What is wrong with a loaded policy: the findings about its commands, and what its scripts' shell could not
+//! run.
+
+use crate::{LoadedPolicy, NoSuchDevice};
+use std::fmt;
+use tidegate_capture::troubles::SHELL;
+use tidegate_capture::{Exit as Ended, ScriptRun, Trouble};
+use tidegate_inspect::checked::{Checked, concerns};
+use tidegate_inspect::{Finding, Level, PolicyModel, Rule, SourceLocation, Witness};
+
+/// Why nothing can be said of a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// A script did not come to its end: what went wrong in it.
+    NotEnded(Vec<String>),
+    /// No command is about the device that was named.
+    NoSuchDevice(NoSuchDevice),
+    /// It has no traffic control.
+    NothingFound {
+        /// Why, in words.
+        why: String,
+        /// What went wrong in its scripts.
+        troubles: Vec<String>,
+    },
+}
+
+impl fmt::Display for CheckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckError::NotEnded(troubles) => write!(
+                f,
+                "the script did not come to its end, so nothing can be said of it\n{}",
+                troubles.join("\n")
+            ),
+            CheckError::NoSuchDevice(error) => error.fmt(f),
+            CheckError::NothingFound { why, troubles } => {
+                f.write_str(why)?;
+                troubles.iter().try_for_each(|trouble| write!(f, "\n{trouble}"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for CheckError {}
+
+impl LoadedPolicy {
+    /// The findings about a policy, those about one device if it is named.
+    ///
+    /// ```
+    /// use tidegate_inspect::checked::to_json;
+    /// use tidegate_loader::{ReadOptions, read_text};
+    ///
+    /// let batch = "qdisc add dev eth0 root handle 1: htb default 20\n\
+    ///              class add dev eth0 parent 1: classid 1:20 htb rate 5mbit\n";
+    /// let policy = read_text("home.batch", batch, &ReadOptions::default()).unwrap();
+    /// let checked = policy.checked(None).unwrap();
+    /// assert!(to_json(&checked).contains("\"rule\": \"R13\""));
+    /// ```
+    ///
+    /// # Errors
+    /// A script did not come to its end, no command is about the device, or there is no traffic control.
+    pub fn checked(&self, dev: Option<&str>) -> Result<Checked, CheckError> {
+        let troubles = || self.troubles().map(ToString::to_string).collect();
+        if !self.ended() {
+            return Err(CheckError::NotEnded(troubles()));
+        }
+        if let Some(dev) = dev {
+            self.must_concern(dev).map_err(CheckError::NoSuchDevice)?;
+        }
+        let mut reading = self.reading();
+        let mut findings = tidegate_inspect::check(&mut reading);
+        let is_cause = |finding: &Finding| finding.rule == Rule::Refused && finding.level != Level::Note;
+        if !findings.iter().any(is_cause) {
+            findings.extend(self.outcomes.iter().filter_map(|outcome| ended_badly(&reading, outcome)));
+        }
+        findings.extend(self.outcomes.iter().flat_map(|outcome| not_run(&reading, outcome)));
+        if let Some(dev) = dev {
+            findings.retain(|finding| concerns(&reading, finding, dev));
+        }
+        match self.nothing_found() {
+            Some(why) => Err(CheckError::NothingFound { why, troubles: troubles() }),
+            None => Ok(Checked::new(reading, findings)),
+        }
+    }
+
+    /// What its scripts' ends cut off, and arguments that they miss, a sentence each.
+    pub fn cut_off(&self) -> impl Iterator<Item = String> {
+        let of_script =
+            |outcome: &'_ ScriptRun| [outcome.unfinished.clone(), outcome.missing_arguments.clone()];
+        self.outcomes.iter().flat_map(of_script).flatten()
+    }
+}
+
+/// Lines that the shell could not run, of a script that came to its end: what they would do is unknown.
+fn not_run<'r>(reading: &'r PolicyModel, outcome: &'r ScriptRun) -> impl Iterator<Item = Finding> + use<'r> {
+    let of_shell = outcome.troubles.iter().filter(|trouble| trouble.who == SHELL);
+    of_shell.take_while(|_| matches!(outcome.exit, Ended::Code(0))).map(|trouble| Finding {
+        rule: Rule::Refused,
+        // Where the policy is to run there may be such a tool.
+        level: Level::Note,
+        place: place(reading, trouble),
+        what: trouble.reason.clone(),
+        because: format!(
+            "so the shell does not run this line, and what it would do is not known here; {}",
+            trouble.remedy.as_deref().unwrap_or("fix that line")
+        ),
+        witness: None,
+        fix: None,
+    })
+}
+
+/// Where the files that were read have the line of a trouble.
+fn place(reading: &PolicyModel, trouble: &Trouble) -> Option<SourceLocation> {
+    let line = trouble.place.as_ref()?;
+    let name = line.file.display().to_string();
+    Some(SourceLocation {
+        file: reading.sources.iter().position(|source| source.name == name)?,
+        line: line.line,
+        columns: line.columns.as_ref().map_or((0, 0), |at| (at.start, at.end)),
+    })
+}
+
+/// A script that ended with an error of its own, although no command was refused.
+fn ended_badly(reading: &PolicyModel, outcome: &ScriptRun) -> Option<Finding> {
+    let code = match outcome.exit {
+        Ended::Code(0) => return None,
+        Ended::Code(code) => format!("code {code}"),
+        Ended::Signal(signal) => format!("signal {signal}"),
+        _ => return None,
+    };
+    let reason = outcome.troubles.last().map_or_else(|| code.clone(), |trouble| trouble.reason.clone());
+    let place = outcome.troubles.last().and_then(|trouble| place(reading, trouble));
+    Some(Finding {
+        rule: Rule::Refused,
+        level: Level::Error,
+        place,
+        what: format!("the script ends with {code}"),
+        because: reason,
+        witness: Some(Witness::Number(code)),
+        fix: None,
+    })
+}

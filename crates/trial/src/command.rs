@@ -1,0 +1,88 @@
+//! The command that gives the same figures, for the reader of a document.
+
+use crate::settings::{ModemBuffer, TrialProbe, TrialSettings};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tidegate_packet::Nanos;
+use tidegate_scenario::shell::{exact_time, quoted, quoted_input, quoted_path, tc_rate};
+
+/// What `tidegate try` was given beside a trial's settings.
+#[derive(Clone, Copy, Debug)]
+pub struct TrialCommand<'c> {
+    /// The policy's file.
+    pub policy: &'c Path,
+    /// More files of the policy.
+    pub also: &'c [PathBuf],
+    /// The device that leads to the modem,
+    pub dev: Option<&'c str>,
+    /// or two, the upper one on the lower.
+    pub over: Option<&'c (String, String)>,
+    /// The kernel's flow dissector is that of old kernels.
+    pub is_legacy: bool,
+    /// How long its script may run; `None`: as usual.
+    pub timeout: Option<Duration>,
+    /// Where reports are written.
+    pub outputs: &'c [&'c Path],
+    /// Further flags, without their dashes.
+    pub flags: &'c [&'c str],
+}
+
+impl TrialCommand<'_> {
+    /// The words of the command; options at their defaults are left out.
+    pub fn words(&self, o: &TrialSettings) -> String {
+        let mut line = format!("tidegate try {}", quoted_input(self.policy));
+        for file in self.also {
+            let _ = write!(line, " --also {}", quoted_path(file));
+        }
+        let _ = write!(line, " --up {} --down {}", tc_rate(o.up.as_bits()), tc_rate(o.down.as_bits()));
+        let mut add = |flag: &str, value: String, default: bool| {
+            if !default {
+                let _ = write!(line, " --{flag} {value}");
+            }
+        };
+        add("rtt", exact_time(o.rtt), o.rtt == Nanos::millis(30));
+        let buffer = |size: ModemBuffer| match size {
+            ModemBuffer::Bytes(bytes) => format!("{bytes}B"),
+            ModemBuffer::Time(span) => exact_time(span),
+        };
+        add("buffer", buffer(o.buffer), o.buffer == ModemBuffer::Time(Nanos::millis(1500)));
+        add("down-buffer", o.down_buffer.map_or_else(String::new, buffer), o.down_buffer.is_none());
+        add("duration", exact_time(o.duration), o.duration == Nanos::secs(60));
+        add("dev", quoted(self.dev.unwrap_or_default()), self.dev.is_none());
+        add(
+            "over",
+            self.over.map_or_else(String::new, |(u, l)| quoted(&format!("{u}={l}"))),
+            self.over.is_none(),
+        );
+        add("cable", o.cable.map_or_else(String::new, |cable| tc_rate(cable.as_bits())), o.cable.is_none());
+        add("ring", o.ring.map_or_else(String::new, |n| n.to_string()), o.ring.is_none());
+        add("bql", o.bql.map_or_else(String::new, |n| n.to_string()), o.bql.is_none());
+        let names = |names: Vec<&str>| names.join(",");
+        add("load", names(o.load.iter().map(|load| load.id()).collect()), o.load.is_empty());
+        add("flows", o.flows.map_or_else(String::new, |n| n.to_string()), o.flows.is_none());
+        add("probes", names(o.probes.iter().map(|probe| probe.id()).collect()), o.probes == TrialProbe::ALL);
+        add("dissect", "legacy".to_owned(), !self.is_legacy);
+        add("timeout", self.timeout.map_or_else(String::new, timeout), self.timeout.is_none());
+        for file in self.outputs {
+            let _ = write!(line, " -o {}", quoted_path(file));
+        }
+        for flag in self.flags.iter().copied().chain(o.ipv6.then_some("ipv6")) {
+            let _ = write!(line, " --{flag}");
+        }
+        for command in &o.show {
+            let _ = write!(line, " --show {}", quoted(command));
+        }
+        let _ = write!(line, " --seed {}", o.seed);
+        if !o.args.is_empty() {
+            let args: String = o.args.iter().map(|arg| format!(" {}", quoted(arg))).collect();
+            line.push_str(" --");
+            line.push_str(&args);
+        }
+        line
+    }
+}
+
+fn timeout(time: Duration) -> String {
+    exact_time(Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
+}
