@@ -412,7 +412,7 @@ impl Finder {
                 found.score += 3 * known as i32;
                 found.perfect = false;
             }
-            found.score = self.through(file, at, args, &found);
+            found.score = self.through(file, at, args, &found) + self.known_values((file, at), args, &found);
             if found.perfect {
                 return Some((file, at, found));
             }
@@ -441,6 +441,17 @@ impl Finder {
             return Some(0);
         }
         behind.iter().filter(|words| args.starts_with(words)).map(Vec::len).max()
+    }
+
+    /// How many arguments are a value that the variable which gave them gets somewhere: `dev $LAN` and
+    /// `dev $WAN` agree alike with a call otherwise.
+    fn known_values(&self, (file, at): (usize, usize), args: &[String], found: &Match) -> i32 {
+        let source = &self.files[file];
+        let is_known = |(arg, word): &(&String, &Option<usize>)| {
+            let name = word.and_then(|word| source.commands[at].words[word].variable());
+            name.and_then(|name| source.variables.get(name)).is_some_and(|values| values.contains(arg))
+        };
+        args.iter().zip(&found.words).filter(is_known).count() as i32
     }
 
     fn naming(&self, tool: &str) -> Naming {
@@ -597,6 +608,21 @@ tc qdisc show";
             "modprobe ifb",
         ];
         assert_eq!(lines_of(script, &calls), ["4", "5", "7", "8", "7", "8", "11", "12", "13", "14", "?"]);
+    }
+
+    /// Lines that differ only in the variable that names the device, in a loop.
+    #[test]
+    fn values_of_variables_tell_lines_apart() {
+        let script = "\
+LAN=eth1; WAN=eth0
+for i in 2 3; do
+  tc qdisc add dev $LAN parent 1:$i pfifo limit 50
+  tc qdisc add dev $WAN parent 1:$i pfifo limit 50
+done";
+        let calls = ["eth1 parent 1:2", "eth0 parent 1:2", "eth1 parent 1:3", "eth0 parent 1:3"]
+            .map(|place| format!("tc qdisc add dev {place} pfifo limit 50"));
+        let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
+        assert_eq!(lines_of(script, &calls), ["3", "4", "3", "4"]);
     }
 
     #[test]

@@ -278,6 +278,15 @@ pub(crate) fn value_of(run: &SweepRun, name: &str) -> Option<f64> {
     run.figures.iter().find(|figure| figure.name == name)?.value
 }
 
+/// Whether values are the same but for rounding, which no interval is made of.
+fn all_equal(values: &[f64]) -> bool {
+    const ROUNDING: f64 = 1e-12;
+    let (low, high) = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)));
+    high - low <= ROUNDING * high.abs().max(low.abs())
+}
+
 /// A figure over runs; `None`: none of them has a row for it.
 pub(crate) fn row(
     keys: &[String],
@@ -303,14 +312,14 @@ pub(crate) fn row(
         let pairs: Vec<(f64, f64)> = runs.iter().filter_map(pair).collect();
         let paired = Paired::new(&pairs)?;
         // Pairs that all differ by the same say nothing of how others would.
-        let varies = |(low, high): &(f64, f64)| low < high || paired.difference == 0.0;
+        let differences: Vec<f64> = pairs.iter().map(|(base, this)| this - base).collect();
+        let varies = |_: &(f64, f64)| !all_equal(&differences) || paired.difference == 0.0;
         let paired = Paired { interval: paired.interval.filter(|_| is_sample).filter(varies), ..paired };
         let p_value = paired.p_value();
-        let differences: Vec<f64> = pairs.iter().map(|(base, this)| this - base).collect();
         let interval = paired.interval.and_then(|_| intervals.of(&differences));
         Some(Difference { paired: Paired { interval, ..paired }, p_value })
     });
-    let varies = |(low, high): &(f64, f64)| low < high && (high - low).is_finite();
+    let varies = |(low, high): &(f64, f64)| !all_equal(&values) && (high - low).is_finite();
     let interval = intervals.of(&values).filter(|_| is_sample).filter(varies);
     values.sort_by(f64::total_cmp);
     let spread = Spread::new(values.clone(), "");
@@ -373,6 +382,18 @@ mod tests {
         assert_eq!(rows, [(8, None), (8, None)]);
         let query = SweepQuery { only: vec![("rtt".into(), "0.01s".into())], ..SweepQuery::default() };
         assert_eq!(table().summary(&query).unwrap_or_default().rows.len(), 2);
+    }
+
+    /// The mean of five equal values is not quite that value.
+    #[test]
+    fn rounding_is_no_spread() {
+        let mut table = table();
+        for run in table.runs.values_mut() {
+            run.figures[0].value = Some(0.892_543_859_649_122_9);
+        }
+        let by = SweepQuery { by: vec!["case".into(), "policy".into()], ..SweepQuery::default() };
+        let summary = table.summary(&by).unwrap_or_default();
+        assert!(summary.rows.iter().all(|row| row.interval.is_none()), "{:?}", summary.rows[0]);
     }
 
     /// Too few runs for the bootstrap: no interval; the p-value is Student's.

@@ -26,6 +26,8 @@ pub struct PlotCurve {
 
 /// Pixels for the figures of the vertical axis.
 const LEFT: f64 = 52.0;
+/// Pixels for the half of the last figure and its unit that is beyond the axis: `100 Mbit/s`.
+const RIGHT: f64 = 34.0;
 /// Pixels of a row of names, and of the horizontal axis's name.
 const ROW: f64 = 16.0;
 /// Characters of a name: half of a column of 88 mm.
@@ -41,7 +43,7 @@ pub fn curves(
     curves: &[PlotCurve],
 ) -> Drawing {
     let rows = curves.len().div_ceil(2) as f64;
-    let margin = Margin { left: LEFT, right: 24.0, top: 26.0, bottom: 24.0 + ROW * (rows + 1.0) + 4.0 };
+    let margin = Margin { left: LEFT, right: RIGHT, top: 26.0, bottom: 24.0 + ROW * (rows + 1.0) + 4.0 };
     let mut plot = Plot::new(x, y, height, margin);
     plot.axes(false);
     let mut unit = String::new();
