@@ -76,8 +76,16 @@ pub fn plan(live: &Installed, wanted: &Installed, log: &[Op]) -> Result<ChangePl
         filters::shared(installed)?;
     }
     let makers = Makers::new(log);
-    let mut planner =
-        Planner { live, wanted, makers: &makers, plan: ChangePlan::default(), same: Same::default() };
+    let mut planner = Planner {
+        live,
+        wanted,
+        above: [parents(live), parents(wanted)],
+        hung: hung(live),
+        named: named(wanted),
+        makers: &makers,
+        plan: ChangePlan::default(),
+        same: Same::default(),
+    };
     planner.trees()?;
     Ok(planner.plan)
 }
@@ -119,6 +127,12 @@ fn is_automatic(handle: Handle) -> bool {
 struct Planner<'p> {
     live: &'p Installed,
     wanted: &'p Installed,
+    /// The classes that have others below them, of what is installed and of what is wanted.
+    above: [BTreeSet<Handle>; 2],
+    /// The installed qdiscs by their parents, the first of each.
+    hung: BTreeMap<Handle, &'p QdiscDump>,
+    /// The numbers of the wanted qdiscs to which anything is attached.
+    named: BTreeSet<u16>,
     makers: &'p Makers<'p>,
     plan: ChangePlan,
     same: Same,
@@ -199,7 +213,7 @@ impl<'p> Planner<'p> {
                 class.parent.minor() == other.parent.minor()
                     && (class.parent == Handle::ROOT) == (other.parent == Handle::ROOT)
                     && can_change(&class.params, &other.params)
-                    && is_inner(self.live, class.classid) == is_inner(self.wanted, other.classid)
+                    && self.above[0].contains(&class.classid) == self.above[1].contains(&other.classid)
             })
         })
     }
@@ -217,7 +231,7 @@ impl<'p> Planner<'p> {
 
     fn make_qdisc(&mut self, wanted: &QdiscDump) -> Result<(), Incomplete> {
         let parent = self.same.live(wanted.parent);
-        let handle = if is_automatic(wanted.handle) && !self.is_named(wanted.handle) {
+        let handle = if is_automatic(wanted.handle) && !self.named.contains(&wanted.handle.major()) {
             Handle::NONE
         } else {
             wanted.handle
@@ -225,14 +239,6 @@ impl<'p> Planner<'p> {
         let ops = self.makers.make(wanted, parent, handle)?;
         self.plan.step(Sign::Make, Item::Qdisc(wanted.clone()), ops);
         Ok(())
-    }
-
-    /// Whether anything that is wanted is attached to a qdisc of this handle.
-    fn is_named(&self, handle: Handle) -> bool {
-        let on_it = |other: Handle| other.major() == handle.major();
-        self.wanted.qdiscs.iter().any(|qdisc| is_explicit(qdisc) && on_it(qdisc.parent))
-            || self.wanted.filters.iter().any(|filter| on_it(filter.parent))
-            || self.wanted.classes.iter().any(|class| is_made(class) && on_it(class.classid))
     }
 
     fn remove_qdisc(&mut self, live: &QdiscDump) {
@@ -262,18 +268,22 @@ impl<'p> Planner<'p> {
             .collect();
         let mut waiting: Vec<&'p QdiscDump> =
             self.wanted.qdiscs.iter().filter(|qdisc| qdisc.parent == place && is_explicit(qdisc)).collect();
+        let mut ordered = ordered(self.wanted);
+        let mut children: BTreeMap<u16, Vec<&'p QdiscDump>> = BTreeMap::new();
+        for qdisc in self.wanted.qdiscs.iter().filter(|qdisc| below(qdisc)) {
+            children.entry(qdisc.parent.major()).or_default().push(qdisc);
+        }
         // Each is visited once, whatever hierarchy the dumps give.
         let mut met: BTreeSet<Handle> = BTreeSet::new();
         while let Some(qdisc) = waiting.pop() {
             if !met.insert(qdisc.handle) {
                 continue;
             }
-            for class in ordered(self.wanted, qdisc.handle) {
+            for class in ordered.remove(&qdisc.handle).unwrap_or_default() {
                 self.class(class, &live);
             }
-            let on_it = |other: &&QdiscDump| below(other) && other.parent.major() == qdisc.handle.major();
-            let children: Vec<&'p QdiscDump> = self.wanted.qdiscs.iter().filter(on_it).collect();
-            for child in &children {
+            let children = children.get(&qdisc.handle.major()).map_or(&[][..], Vec::as_slice);
+            for child in children {
                 self.leaf(child)?;
             }
             waiting.extend(children);
@@ -285,7 +295,7 @@ impl<'p> Planner<'p> {
         let known = self.same.live(class.classid);
         let found = live.get(&known).filter(|_| self.same.wanted(known).is_some());
         // Of a class with others below it the kernel neither uses nor changes turn and rank.
-        let inner = is_inner(self.wanted, class.classid);
+        let inner = self.above[1].contains(&class.classid);
         let same =
             |live: &&ClassDump| settled::class(&live.params, inner) == settled::class(&class.params, inner);
         if found.is_some_and(same) {
@@ -320,7 +330,7 @@ impl<'p> Planner<'p> {
     fn leaf(&mut self, wanted: &'p QdiscDump) -> Result<(), Incomplete> {
         let parent = self.same.live(wanted.parent);
         let exists = self.same.wanted(parent).is_some();
-        let live = self.live.qdiscs.iter().find(|live| exists && live.parent == parent && is_explicit(live));
+        let live = self.hung.get(&parent).copied().filter(|_| exists);
         match live {
             Some(live) if self.stays(live, wanted) => self.keep_or_change(live, wanted),
             Some(live) => {
@@ -340,12 +350,13 @@ impl<'p> Planner<'p> {
         let gone = |class: &ClassDump| {
             is_made(class) && self.same.wanted(class.classid).is_some_and(|id| !wanted_classes.contains(&id))
         };
+        let above = above(self.live);
         let mut classes: Vec<(usize, &ClassDump)> = self
             .live
             .classes
             .iter()
             .filter(|class| gone(class))
-            .map(|class| (steps_up(self.live, class), class))
+            .map(|class| (steps_up(&above, class), class))
             .collect();
         classes.sort_by_key(|(depth, class)| (std::cmp::Reverse(*depth), class.classid));
         let with_class: BTreeSet<Handle> = classes.iter().map(|(_, class)| class.classid).collect();
@@ -382,33 +393,48 @@ fn below(qdisc: &QdiscDump) -> bool {
 }
 
 /// How many classes are above one.
-fn steps_up(installed: &Installed, class: &ClassDump) -> usize {
-    let parents: BTreeMap<Handle, Handle> =
-        installed.classes.iter().map(|class| (class.classid, class.parent)).collect();
+fn steps_up(parents: &BTreeMap<Handle, Handle>, class: &ClassDump) -> usize {
     std::iter::successors(Some(class.parent), |parent| parents.get(parent).copied())
         .take(parents.len())
         .count()
 }
 
-/// The wanted classes of a qdisc, those above first.
-fn ordered(installed: &Installed, qdisc: Handle) -> Vec<&ClassDump> {
-    let of = installed.classes.iter().filter(|class| is_made(class) && class.classid.qdisc() == qdisc);
-    let parents: BTreeMap<Handle, Handle> =
-        installed.classes.iter().map(|class| (class.classid, class.parent)).collect();
-    let up = |class: &ClassDump| {
-        std::iter::successors(Some(class.parent), |parent| parents.get(parent).copied())
-            .take(parents.len())
-            .count()
-    };
-    let mut all: Vec<(usize, &ClassDump)> = of.map(|class| (up(class), class)).collect();
-    // Equal ones keep the order of the dump.
-    all.sort_by_key(|(depth, _)| *depth);
-    all.into_iter().map(|(_, class)| class).collect()
+/// The parent of each class.
+fn above(installed: &Installed) -> BTreeMap<Handle, Handle> {
+    installed.classes.iter().map(|class| (class.classid, class.parent)).collect()
 }
 
-/// Are there classes below a class?
-fn is_inner(installed: &Installed, class: Handle) -> bool {
-    installed.classes.iter().any(|other| is_made(other) && other.parent == class)
+/// The wanted classes of each qdisc, those above first.
+fn ordered(installed: &Installed) -> BTreeMap<Handle, Vec<&ClassDump>> {
+    let parents = above(installed);
+    let made = installed.classes.iter().filter(|class| is_made(class));
+    let mut all: Vec<(usize, &ClassDump)> = made.map(|class| (steps_up(&parents, class), class)).collect();
+    // Equal ones keep the order of the dump.
+    all.sort_by_key(|(depth, _)| *depth);
+    let mut of: BTreeMap<Handle, Vec<&ClassDump>> = BTreeMap::new();
+    for (_, class) in all {
+        of.entry(class.classid.qdisc()).or_default().push(class);
+    }
+    of
+}
+
+/// The classes that have others below them.
+fn parents(installed: &Installed) -> BTreeSet<Handle> {
+    installed.classes.iter().filter(|class| is_made(class)).map(|class| class.parent).collect()
+}
+
+/// The qdiscs by their parents, the first of each.
+fn hung(installed: &Installed) -> BTreeMap<Handle, &QdiscDump> {
+    let explicit = installed.qdiscs.iter().filter(|qdisc| is_explicit(qdisc));
+    explicit.rev().map(|qdisc| (qdisc.parent, qdisc)).collect()
+}
+
+/// The numbers of the qdiscs to which anything is attached.
+fn named(installed: &Installed) -> BTreeSet<u16> {
+    let qdiscs = installed.qdiscs.iter().filter(|qdisc| is_explicit(qdisc)).map(|qdisc| qdisc.parent);
+    let classes = installed.classes.iter().filter(|class| is_made(class)).map(|class| class.classid);
+    let filters = installed.filters.iter().map(|filter| filter.parent);
+    qdiscs.chain(classes).chain(filters).map(|place| place.major()).collect()
 }
 
 /// Whether a class can get other values without being recreated.

@@ -162,8 +162,8 @@ filter add dev eth0 parent ffff: protocol ip prio 3 matchall action mirred egres
         "u32 dport 80  (ip, prio 1) ⇒ goto chain 5",
         "flower eth_type ipv4, ip_proto tcp  (ip, prio 1, chain 5)",
         "everything  (ip, prio 1) ⇒ to ingress of eth1",
-        "everything  (ip, prio 2) ⇒ a copy to ingress of eth1  [no packet comes to it]",
-        "everything  (ip, prio 3) ⇒ to eth1  [no packet comes to it]",
+        "everything  (ip, prio 2) ⇒ a copy to ingress of eth1",
+        "everything  (ip, prio 3) ⇒ to eth1",
     ];
     assert_eq!((code, leads.as_slice()), (0, expected.as_slice()), "{errors}");
 }

@@ -3,6 +3,8 @@
 use crate::words::{Machine, udp};
 use tidegate_gateway::EgressPath;
 use tidegate_packet::Head;
+use tidegate_policy::Op;
+use tidegate_policy::netfilter::{Family, NfCommand, NfOp};
 
 const LAN: (&str, &str) = ("10.0.0.2", "fd00::2");
 const FAR: (&str, &str) = ("203.0.113.7", "2001:db8:7::7");
@@ -31,7 +33,15 @@ fn there_and_back(tool: &str, rules: &[&str], addresses: &[&str]) -> (Ends, Ends
         machine.run(&format!("ip addr add {address}"));
     }
     for rule in rules {
-        machine.run(&format!("{tool} -t nat {rule}"));
+        match rule.strip_prefix("-P ").and_then(|policy| policy.strip_suffix(" DROP")) {
+            // iptables has no word for it in this table; nft has.
+            Some(chain) => {
+                let command = NfCommand::Policy(chain.into(), false);
+                let (family, table) = (Family::of(v6), "nat".to_owned());
+                machine.op(&Op::Netfilter(NfOp { family, table, command }));
+            }
+            None => drop(machine.run(&format!("{tool} -t nat {rule}"))),
+        }
     }
     let (lan, wan) = (machine.id("lan0"), machine.id("wan0"));
     let head = udp((of(v6, LAN), 4000), (of(v6, FAR), 53), 0);
