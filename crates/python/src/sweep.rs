@@ -157,7 +157,9 @@ pub(crate) fn summary(
 ) -> PyResult<String> {
     watched(py, None, move |_| {
         let table = table(&[rows])?;
-        let summary = table.summary(&SweepQuery { only, figures, by, versus }).map_err(Failure::input)?;
+        let summary = table
+            .summary(&SweepQuery { only, figures, by, versus, ..SweepQuery::default() })
+            .map_err(Failure::input)?;
         Ok(summary_json(&table, &summary))
     })
 }
