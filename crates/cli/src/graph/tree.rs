@@ -91,13 +91,16 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
         list.sort_by_key(|class| class.classid);
     }
     let there: BTreeSet<Handle> = classes.values().flatten().map(|class| class.classid).collect();
-    let flows = |qdisc: &QdiscDump| qdisc.kind.classes_are_flows();
-    let hashes: Vec<Handle> =
-        gateway.qdiscs(now, id).iter().filter(|qdisc| flows(qdisc)).map(|q| q.handle).collect();
+    let kinds: BTreeMap<Handle, Kind> =
+        gateway.qdiscs(now, id).iter().map(|qdisc| (qdisc.handle, qdisc.kind)).collect();
     let mut filters: BTreeMap<u32, Vec<Lead>> = BTreeMap::new();
     let mut redirects = Vec::new();
     let device = gateway.name(id).to_owned();
-    for dump in all_filters(gateway, now, id) {
+    let all = all_filters(gateway, now, id);
+    for bare in bare_marks(&all) {
+        filters.entry(bare.parent.0).or_default().push(Lead::from(bare_mark_text(bare)));
+    }
+    for dump in all {
         let Some((target, text)) = lead(&dump) else { continue };
         redirects.extend(led_to(&dump).map(|to| (to, text.clone())));
         let text = match uses.is_idle(&dump) {
@@ -113,13 +116,7 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
             (CLSACT_INGRESS, _) => (dump.parent.qdisc(), format!("ingress: {text}")),
             (CLSACT_EGRESS, _) => (dump.parent.qdisc(), format!("egress: {text}")),
             (parent, _) if parent.major() == u16::MAX => (parent, text),
-            (_, Some(class)) if there.contains(&class) => (class, text),
-            // Queues that a qdisc makes for flows are no classes that are listed.
-            (parent, Some(class)) if hashes.contains(&parent) && class.qdisc() == parent => {
-                (parent, format!("{text} to queue {}", class.minor()))
-            }
-            // What leads to a class that is not there leads nowhere.
-            (parent, Some(class)) => (parent, format!("{text} to {class}, which is not there")),
+            (parent, Some(class)) => led(parent, class, kinds.get(&parent.qdisc()), &there, text),
             (parent, None) => (parent, text),
         };
         filters.entry(place.0).or_default().push(Lead { text, markers });
@@ -148,6 +145,56 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
     }
     let plain = qdiscs.iter().map(|qdisc| (qdisc.kind.name(), plain(gateway.spec(id), qdisc.kind))).collect();
     Tree { qdiscs, classes, filters, plain, redirects }
+}
+
+/// Where a filter's class is drawn, and what is said of it: qdiscs know their own classes only (Linux 6.1).
+fn led(
+    parent: Handle,
+    class: Handle,
+    kind: Option<&Kind>,
+    there: &BTreeSet<Handle>,
+    text: String,
+) -> (Handle, String) {
+    let qdisc = parent.qdisc();
+    let by_minor = matches!(kind, Some(Kind::Prio | Kind::Ets));
+    let own = Handle::new(qdisc.major(), class.minor());
+    match kind {
+        _ if class.qdisc() == qdisc && there.contains(&class) => (class, text),
+        _ if by_minor && there.contains(&own) => {
+            (own, format!("{text} names {class}: only the number behind the colon counts"))
+        }
+        // Queues that a qdisc makes for flows are no classes that are listed.
+        Some(kind) if kind.classes_are_flows() && class.qdisc() == qdisc => {
+            (parent, format!("{text} to queue {}", class.minor()))
+        }
+        Some(Kind::Htb) if class == qdisc => (parent, format!("{text} past all classes")),
+        _ if there.contains(&class) => (parent, format!("{text} to {class}, which is no class of {qdisc}")),
+        // What leads to a class that is not there leads nowhere.
+        _ => (parent, format!("{text} to {class}, which is not there")),
+    }
+}
+
+/// The filters by mark alone (`tc filter add … fw`): a heading without a filter.
+fn bare_marks(all: &[FilterDump]) -> impl Iterator<Item = &FilterDump> {
+    let place = |dump: &FilterDump| (dump.parent, dump.pref, dump.chain);
+    let is_heading = |dump: &&FilterDump| dump.kind == "fw" && dump.entry == FilterEntry::Heading;
+    let is_filled = move |heading: &&FilterDump| {
+        let mut others = all.iter().filter(|dump| dump.entry != FilterEntry::Heading);
+        others.any(|dump| place(dump) == place(heading))
+    };
+    all.iter().filter(is_heading).filter(move |heading| !is_filled(heading))
+}
+
+fn bare_mark_text(dump: &FilterDump) -> String {
+    let what = ShowWhat::on(Object::Filter, &dump.dev);
+    let shown = tc::show_filters(std::slice::from_ref(dump), &what, &ShowFlags::default());
+    let protocol = protocol_of(&shown);
+    format!("fw: the mark is the class's number  ({protocol}, prio {})", dump.pref)
+}
+
+/// The protocol in tc's listing of a filter.
+fn protocol_of(shown: &str) -> &str {
+    shown.split_once("protocol ").and_then(|(_, rest)| rest.split(' ').next()).unwrap_or("all")
 }
 
 /// The options of a qdisc that was made with its kind's name alone, on a device like this; none where tc
@@ -290,8 +337,7 @@ fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
     let FilterEntry::Filter { handle, params, actions, .. } = &dump.entry else { return None };
     let what = ShowWhat::on(Object::Filter, &dump.dev);
     let shown = tc::show_filters(std::slice::from_ref(dump), &what, &ShowFlags::default());
-    let protocol =
-        shown.split_once("protocol ").and_then(|(_, rest)| rest.split(' ').next()).unwrap_or("all");
+    let protocol = protocol_of(&shown);
     let rest = shown.split_once(&format!(" chain {} ", dump.chain)).map_or("", |(_, rest)| rest);
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (target, text) = match params {

@@ -268,6 +268,40 @@ ifb0  mtu 1500, txqueuelen 32
     assert_eq!(text(&run(&script, &["--print", "tree"]).stdout), wanted);
 }
 
+/// Qdiscs know their own classes only: in Linux 6.1 the ICMP packets are in 1:1, those for 1:9 in 1:2, and
+/// those for 1: pass all classes.
+#[test]
+fn the_tree_draws_filters_where_they_lead() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("led");
+    let script = place.script(
+        "x.sh",
+        "tc qdisc add dev eth0 root handle 1: prio bands 2 priomap 1 1 1 1 1 1 0 0 1 1 1 1 1 1 1 1
+tc qdisc add dev eth0 parent 1:2 handle 20: htb default 1
+tc class add dev eth0 parent 20: classid 20:1 htb rate 4mbit
+tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip protocol 1 0xff flowid 20:1
+tc filter add dev eth0 parent 1: protocol ip prio 3 fw
+tc filter add dev eth0 parent 20: protocol ip prio 4 u32 match ip dport 23 0xffff flowid 20:0
+tc filter add dev eth0 parent 20: protocol ip prio 5 u32 match ip dport 24 0xffff flowid 1:1\n",
+    );
+    let wanted = "\
+eth0  mtu 1500, txqueuelen 1000
+└─ prio 1: bands 2 priomap 1 1 1 1 1 1 0 0 1 1 1 1 1 1 1 1
+   ├─ ◂ fw: the mark is the class's number  (ip, prio 3)
+   ├─ 1:1
+   │     ◂ u32 protocol icmp  (ip, prio 2) names 20:1: only the number behind the colon counts
+   └─ 1:2
+      └─ htb 20: default 0x1
+         ├─ ◂ u32 dport 23  (ip, prio 4) past all classes
+         ├─ ◂ u32 dport 24  (ip, prio 5) to 1:1, which is no class of 20:
+         └─ 20:1  rate 4Mbit  ceil 4Mbit
+               ◂ all that no filter leads elsewhere
+";
+    assert_eq!(text(&run(&script, &["--print", "tree"]).stdout), wanted);
+}
+
 /// What tools answer: what they print (both streams), and their code. Taken from iproute2 6.1, net-tools
 /// 2.10, kmod 30, procps 4 and ethtool 6.1 where they print the same for the same machine.
 const ANSWERS: &[(&str, u8, &str)] = &[
