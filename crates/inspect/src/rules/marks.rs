@@ -213,7 +213,7 @@ fn set_on_others(
         rule: Rule::Marks,
         level: Level::Warning,
         place: super::making::at_word(step, "handle"),
-        what: format!("no packet carries mark {mark} on {dev}: the filter never matches"),
+        what: format!("no packet that comes to this filter of {dev} carries mark {mark}: it never matches"),
         because: format!(
             "{} set{} it, and take{} no packet that comes to this filter{own}",
             named(&lines),

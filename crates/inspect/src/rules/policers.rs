@@ -35,7 +35,8 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
         // Behind an action that ends all packets none comes to them.
         let met = super::actions::last_met(actions).map_or(actions.len(), |end| end + 1);
         let policers = actions.iter().take(met).filter_map(|action| match &action.action.act {
-            Act::Police(police) => Some(police),
+            // What another command made says nothing of this one's words.
+            Act::Police(police) if !is_borrowed(reading, dump, action.action.index) => Some(police),
             _ => None,
         });
         let of = |police| too_small(reading, dump, police).or_else(|| tight(reading, dump, police));
@@ -60,7 +61,21 @@ fn unmade(reading: &PolicyModel, dump: &FilterDump, action: &Action) -> Option<F
     let number = step.after("index")?;
     let is_said = |word: &&str| step.after(word).is_some();
     let limits = ["rate", "avrate", "pkts_rate", "mtu", "minburst", "peakrate"];
-    if limited || number.text.parse() != Ok(action.index) {
+    if number.text.parse() != Ok(action.index) {
+        return None;
+    }
+    if limited && is_borrowed(reading, dump, action.index) {
+        let word = limits.iter().find(|word| is_said(word))?;
+        return Some(finding(
+            Rule::Nowhere,
+            Level::Error,
+            at_word(step, word),
+            format!("policer {} is there already: what is said of it here is not taken", number.text),
+            "a filter that names a policer which is there gets that policer as it is".into(),
+            format!("policer {} was there before this command", number.text),
+        ));
+    }
+    if limited {
         return None;
     }
     if let Some(word) =
@@ -97,6 +112,20 @@ fn unmade(reading: &PolicyModel, dump: &FilterDump, action: &Action) -> Option<F
             .into(),
         format!("policer {} has no rate", number.text),
     ))
+}
+
+/// Does an earlier command make the policer of this number, which a filter only names? One without a number
+/// gets one that is free, so later commands may meet it by chance.
+fn is_borrowed(reading: &PolicyModel, dump: &FilterDump, index: u32) -> bool {
+    let has_it = |other: &&FilterDump| match &other.entry {
+        FilterEntry::Filter { actions, .. } => actions
+            .iter()
+            .any(|action| matches!(action.action.act, Act::Police(_)) && action.action.index == index),
+        _ => false,
+    };
+    let Some(own) = reading.maker_of_filter(dump) else { return false };
+    let mut makers = reading.filters.iter().filter(has_it).filter_map(|other| reading.maker_of_filter(other));
+    makers.any(|maker| maker < own)
 }
 
 /// The longest frame that conforms while the bucket is full; 0: none does. At an ingress the frame's head is

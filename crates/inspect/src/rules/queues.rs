@@ -538,8 +538,8 @@ fn by_hand(length: &Length<'_>) -> Fix {
             format!("{why}: tc qdisc replace dev {} parent {} fq_codel{target}", length.dev, length.parent)
         }
         true => format!(
-            "{why}: `handle 1:` (or another number that is free) for the tbf, and: tc qdisc add dev {} \
-            parent 1:1 fq_codel{target}",
+            "{why}: `handle 99:` (or another number that is free) for the tbf, and: tc qdisc add dev {} \
+            parent 99:1 fq_codel{target}",
             length.dev
         ),
     };

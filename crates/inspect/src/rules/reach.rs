@@ -119,7 +119,9 @@ fn dead_filter(
     // What these ask for is wider here than in truth: the packet may be none of theirs.
     let is_exact = is_theirs && !matches!(dump.kind, "basic" | "flower");
     let (level, because) = if same {
-        (Level::Note, format!("the packets it matches go to {to} all the same"))
+        // The class that both name need not be there.
+        let there = if elsewhere { &went } else { &to };
+        (Level::Note, format!("the packets it matches go to {there} all the same"))
     } else if hashed {
         (Level::Warning, format!("what it matches goes where a filter by flow leads, not to {to}"))
     } else if (is_exact || is_theirs && takers.len() == 1) && way.dropped.is_some() {

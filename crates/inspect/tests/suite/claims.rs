@@ -134,7 +134,7 @@ fn a_mark_that_is_set_on_other_packets() {
         )
     };
     let parts = [
-        "4 warning R8: no packet carries mark 1 on eth0",
+        "4 warning R8: no packet that comes to this filter of eth0 carries mark 1",
         "line 5 sets it, and takes no packet that comes to this filter",
     ];
     check_finding(&of("eth1"), &[Rule::Marks], &parts);
@@ -451,6 +451,20 @@ fn the_index_of_a_policer_that_does_not_exist() {
     let lines = findings_of(&late, &[Rule::Nowhere]);
     assert!(
         lines.len() == 2 && lines[1].contains("3 error R6: policer 7 is there already, without a rate"),
+        "{lines:?}"
+    );
+    // The first gets number 1, and the second's words are not taken: its burst is not what is too small.
+    let by_chance = format!(
+        "{}\n{}",
+        of("action police rate 10kbit burst 500 conform-exceed drop"),
+        filter.replace("80", "81").replace("prio 1", "prio 2")
+            + " action police rate 1mbit burst 30k index 1 conform-exceed drop"
+    );
+    let lines = findings_of(&by_chance, &[Rule::Nowhere, Rule::Burst]);
+    let expected =
+        ["3 error R6: policer 1 is there already: what is said", "2 error R12: a policer with burst 500"];
+    assert!(
+        lines.len() == 2 && expected.iter().all(|one| lines.iter().any(|line| line.starts_with(one))),
         "{lines:?}"
     );
 }

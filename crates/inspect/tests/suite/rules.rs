@@ -48,7 +48,7 @@ fn a_queue_of_tbf_is_measured_wherever_it_hangs() {
     // The word is the one that was written, and a number that the kernel chooses is none to count on.
     let unnamed = of("root", "latency 900ms");
     assert!(unnamed[0].starts_with("1 note R13: latency 900ms lets 899 ms of packets wait"), "{unnamed:?}");
-    assert!(!unnamed[0].contains("8001:") && unnamed[0].contains("`handle 1:`"), "{unnamed:?}");
+    assert!(!unnamed[0].contains("8001:") && unnamed[0].contains("parent 99:1 fq_codel"), "{unnamed:?}");
 }
 
 #[test]
