@@ -167,7 +167,12 @@ fn read(path: &Path, settings: &[Setting], disk: &ScenarioFiles) -> anyhow::Resu
         _ => anyhow::anyhow!("{}: {error}; name the file of a scenario", path.display()),
     })?;
     let text = set_named(&text, settings).map_err(|wrong| anyhow::anyhow!("--set {wrong}"))?;
-    tidegate_scenario::parse(path, &text, disk).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
+    tidegate_scenario::parse(path, &text, disk).map_err(|wrong| {
+        // Its place may be in what was set, which the file does not have.
+        let set: Vec<String> = settings.iter().map(|setting| format!("--set {setting}")).collect();
+        let with = if set.is_empty() { String::new() } else { format!("with {}: ", set.join(" ")) };
+        anyhow::anyhow!("{with}{}", wrong.shown(path, &text))
+    })
 }
 
 /// Why a run did not come to its end, with its place in the scenario if it has one.

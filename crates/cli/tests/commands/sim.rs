@@ -44,6 +44,8 @@ fn scenarios_of_the_program_take_values() {
     assert!(said.contains(&again), "{said}");
     let unknown = sim(&place.0, "rfc7928/other", &[]);
     assert!(out(&unknown).contains("no such scenario; known: rfc7928/same-window"), "{}", out(&unknown));
+    let none = sim(&place.0, "rfc7928/bursts", &["--set", "nosuch=2"]);
+    assert!(out(&none).contains("with --set nosuch=2: rfc7928/bursts:"), "{}", out(&none));
     let wrong = sim(&place.0, "rfc7928/bursts", &["--set", "links.bottlenek.delay=5ms"]);
     assert!(out(&wrong).contains("--set links.bottlenek.delay: no `bottlenek` is there"), "{}", out(&wrong));
 }
