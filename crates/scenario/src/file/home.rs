@@ -26,6 +26,8 @@ pub(crate) fn read(
     let framing = keys.read("framing", framing)?;
     let hosts = keys.read("hosts", texts)?.unwrap_or_else(|| vec!["a", "b"]);
     let lan = keys.read("lan", text)?.unwrap_or("eth1");
+    // A number alone is bytes.
+    let buffer = |value| size(value).map(BufferSize::Bytes).or_else(|_| buffer(value));
     let up_buffer = keys.read("buffer", buffer)?.unwrap_or(BufferSize::Bytes(24_000));
     let down_buffer = keys.read("down-buffer", buffer)?.unwrap_or(BufferSize::Bytes((down / 32).max(64_000)));
     let shaped = |rate: u64, buffer| LinkDirection {

@@ -166,9 +166,12 @@ fn the_home_link_is_a_shortcut() {
     let scenario = read(text).unwrap_or_else(|_| panic!("{}", error(text)));
     let items: Vec<&str> = scenario.loads[0].items.iter().map(|item| item.id.as_str()).collect();
     assert_eq!(items, ["download", "download-2", "upload"]);
-    let timed = read(&text.replace("down = '4mbit'\n", "down = '4mbit'\nbuffer = '250ms'\n"));
-    let dsl = timed.map(|scenario| scenario.cables[2].up.buffer);
-    assert_eq!(dsl.ok().flatten(), Some(crate::model::BufferSize::Time(Nanos::millis(250))));
+    let buffer = |size: &str| {
+        let text = text.replace("down = '4mbit'\n", &format!("down = '4mbit'\nbuffer = '{size}'\n"));
+        read(&text).map(|scenario| scenario.cables[2].up.buffer).ok().flatten()
+    };
+    assert_eq!(buffer("250ms"), Some(crate::model::BufferSize::Time(Nanos::millis(250))));
+    assert_eq!(buffer("150000"), Some(crate::model::BufferSize::Bytes(150_000)));
     let twice = format!("{text}[links.dsl]\nbetween = ['x', 'y']\n");
     assert!(error(&twice).contains("has a link `dsl` of its own"), "{}", error(&twice));
 }
