@@ -137,7 +137,7 @@ impl Axis {
                     text.push_str(" ms");
                 }
             }
-        } else if let Some((_, text)) = marked.last_mut() {
+        } else if let Some((_, text)) = marked.last_mut().filter(|_| !self.unit.is_empty()) {
             text.push(' ');
             text.push_str(self.unit);
         }

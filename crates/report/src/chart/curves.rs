@@ -26,8 +26,8 @@ pub struct PlotCurve {
 
 /// Pixels for the figures of the vertical axis.
 const LEFT: f64 = 52.0;
-/// Pixels for the half of the last figure and its unit that is beyond the axis: `100 Mbit/s`.
-const RIGHT: f64 = 34.0;
+/// Pixels for the half of the last figure that is beyond the axis.
+const RIGHT: f64 = 20.0;
 /// Pixels of a row of names, and of the horizontal axis's name.
 const ROW: f64 = 16.0;
 /// Characters of a name: half of a column of 88 mm.
@@ -42,6 +42,12 @@ pub fn curves(
     height: f64,
     curves: &[PlotCurve],
 ) -> Drawing {
+    // The unit stands with the name: behind the last figure it would meet the one before.
+    let across = match x.unit {
+        "" => names.0.to_owned(),
+        unit => format!("{}, {unit}", names.0),
+    };
+    let x = Axis { unit: "", ..x };
     let rows = curves.len().div_ceil(2) as f64;
     let margin = Margin { left: LEFT, right: RIGHT, top: 26.0, bottom: 24.0 + ROW * (rows + 1.0) + 4.0 };
     let mut plot = Plot::new(x, y, height, margin);
@@ -55,7 +61,7 @@ pub fn curves(
         plot.y.unit
     );
     plot.beneath(&unit);
-    plot.text("mid ink", 0.5, height + 34.0, names.0);
+    plot.text("mid ink", 0.5, height + 34.0, &across);
     for curve in curves {
         let line = curve.look.line();
         let points: Vec<Option<(f64, f64)>> = curve.line.iter().copied().map(Some).collect();
