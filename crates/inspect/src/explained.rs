@@ -84,10 +84,13 @@ impl Explained {
                 value["other"] = story(reading, other);
                 value["difference"] = match explanation.story.parts_from(other) {
                     None => Value::Null,
-                    Some([ours, theirs]) => json!({
-                        "here": ours.map(|(title, step)| json!({ "section": title, "line": line(&self.reading, step) })),
-                        "there": theirs.map(|(title, step)| json!({ "section": title, "line": line(reading, step) })),
-                    }),
+                    Some([ours, theirs]) => {
+                        let step = |of, (title, step)| json!({ "section": title, "line": line(of, step) });
+                        json!({
+                            "here": ours.map(|one| step(&self.reading, one)),
+                            "there": theirs.map(|one| step(reading, one)),
+                        })
+                    }
                 };
             }
             value

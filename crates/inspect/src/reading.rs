@@ -9,7 +9,7 @@ use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::{Dissector, Handle, Pool, RandomSource, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Family, NetfilterRule, NfCommand, NfOp};
-use tidegate_policy::{Act, FilterOp, Kind, Op, RouteParams};
+use tidegate_policy::{Act, FilterOp, Op, RouteParams};
 use tidegate_syntax::tc::refusal_lines;
 use tidegate_syntax::units::parse_classid;
 
@@ -17,9 +17,9 @@ use tidegate_syntax::units::parse_classid;
 pub const CARRIED_OUT_AT: Time = Time(1_000_000_000);
 
 /// The parent of a clsact's filters on arrivals.
-pub const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
+pub const CLSACT_INGRESS: Handle = Handle::CLSACT_INGRESS;
 /// The parent of its filters on packets that leave.
-pub const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
+pub const CLSACT_EGRESS: Handle = Handle::CLSACT_EGRESS;
 
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,14 +100,9 @@ impl PolicyModel {
         let ids: Vec<_> = gateway.devices().collect();
         let qdiscs: Vec<QdiscDump> = ids.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
         let classes: Vec<ClassDump> = ids.iter().flat_map(|id| gateway.classes(now, *id)).collect();
-        let on_qdisc = |qdisc: &QdiscDump| match qdisc.kind {
-            // It has a list for each direction, and none of its own.
-            Kind::Clsact => vec![CLSACT_INGRESS, CLSACT_EGRESS],
-            _ => vec![qdisc.handle],
-        };
         let parents = qdiscs
             .iter()
-            .flat_map(|qdisc| on_qdisc(qdisc).into_iter().map(|parent| (&qdisc.dev, parent)))
+            .flat_map(|qdisc| qdisc.filter_lists().map(|parent| (&qdisc.dev, parent)))
             // HFSC lists its root as a class of that name: the filters there are the qdisc's.
             .chain(
                 classes
@@ -116,7 +111,7 @@ impl PolicyModel {
                     .map(|class| (&class.dev, class.classid)),
             );
         let mut filters = Vec::new();
-        for (dev, parent) in parents.filter(|(_, parent)| !parent.is_none()) {
+        for (dev, parent) in parents {
             if let Some(Ok(dumps)) = gateway.device(dev).map(|id| gateway.own_filters(now, id, parent)) {
                 filters.extend(dumps);
             }

@@ -9,10 +9,9 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value, json};
 use tidegate_capture::{Exit, Recorded, ScriptRun};
 use tidegate_gateway::DeviceId;
-use tidegate_inspect::{CLSACT_EGRESS, CLSACT_INGRESS};
 use tidegate_packet::{Handle, Pool, Seeded};
-use tidegate_policy::dump::{ClassDump, FilterDump, Xstats};
-use tidegate_policy::{ClassParams, Kind};
+use tidegate_policy::ClassParams;
+use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump, Xstats};
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call};
 use tidegate_syntax::ip::{IpFlags, link_json};
@@ -176,16 +175,9 @@ fn filters(machine: &mut Machine, id: DeviceId) -> Vec<Value> {
 /// The filters of every qdisc and class of a device.
 fn all_filters(machine: &mut Machine, id: DeviceId) -> Vec<FilterDump> {
     let now = machine.now;
-    let mut parents: Vec<Handle> = Vec::new();
-    for qdisc in machine.gateway.qdiscs(now, id) {
-        match qdisc.kind {
-            // It has a list for each direction, and none of its own.
-            Kind::Clsact => parents.extend([CLSACT_INGRESS, CLSACT_EGRESS]),
-            _ => parents.push(qdisc.handle),
-        }
-    }
+    let mut parents: Vec<Handle> =
+        machine.gateway.qdiscs(now, id).iter().flat_map(QdiscDump::filter_lists).collect();
     parents.extend(machine.gateway.classes(now, id).iter().map(|class| class.classid));
-    parents.retain(|parent| !parent.is_none());
     parents.sort();
     parents.dedup();
     parents

@@ -7,7 +7,6 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::string::ToString;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 use std::io;
@@ -78,15 +77,9 @@ impl RawDump {
     fn places(&self, dev: &str) -> Result<Vec<Handle>, Unread> {
         let (qdiscs, _) = decode::qdiscs(dev, self.number, &self.qdiscs)?;
         let (classes, _) = decode::classes(dev, self.number, &self.classes)?;
-        let on_qdisc = |qdisc: &QdiscDump| match qdisc.kind {
-            // It has a list for each direction, and none of its own.
-            Kind::Clsact => vec![Handle::CLSACT_INGRESS, Handle::CLSACT_EGRESS],
-            _ => vec![qdisc.handle],
-        };
         let on_classes = classes.iter().filter(|class| class.kind.filters() == Filters::OfClassesToo);
         let on_classes = on_classes.map(|class| class.classid).filter(|class| class.minor() != 0);
-        let all = qdiscs.iter().flat_map(on_qdisc).chain(on_classes);
-        Ok(all.filter(|place| !place.is_none()).collect())
+        Ok(qdiscs.iter().flat_map(QdiscDump::filter_lists).chain(on_classes).collect())
     }
 }
 

@@ -2,8 +2,7 @@
 
 use tidegate_classify::netfilter as model;
 use tidegate_gateway::Gateway;
-use tidegate_packet::{Handle, Time};
-use tidegate_policy::Kind;
+use tidegate_packet::Time;
 use tidegate_policy::dump::{Installed, QdiscDump};
 use tidegate_policy::netfilter::{RuleChain, RuleTable};
 
@@ -12,16 +11,9 @@ use tidegate_policy::netfilter::{RuleChain, RuleTable};
 pub fn installed(machine: &mut Gateway, now: Time, dev: &str) -> Installed {
     let Some(device) = machine.device(dev) else { return Installed::default() };
     let (qdiscs, classes) = (machine.qdiscs(now, device), machine.classes(now, device));
-    let of_qdisc = |qdisc: &QdiscDump| match qdisc.kind {
-        // It has a list for each direction, and none of its own.
-        Kind::Clsact => vec![Handle::CLSACT_INGRESS, Handle::CLSACT_EGRESS],
-        _ => vec![qdisc.handle],
-    };
     let of_classes = classes.iter().map(|class| class.classid).filter(|class| class.minor() != 0);
-    let places: Vec<Handle> =
-        qdiscs.iter().flat_map(of_qdisc).chain(of_classes).filter(|place| !place.is_none()).collect();
     let mut filters = Vec::new();
-    for place in places {
+    for place in qdiscs.iter().flat_map(QdiscDump::filter_lists).chain(of_classes) {
         filters.extend(machine.own_filters(now, device, place).unwrap_or_default());
     }
     Installed { qdiscs, classes, filters }

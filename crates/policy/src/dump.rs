@@ -69,6 +69,18 @@ pub struct QdiscDump {
     pub xstats: Xstats,
 }
 
+impl QdiscDump {
+    /// What its lists of filters are attached to: a clsact has one for each direction and none of its own.
+    /// Nothing of hidden defaults.
+    pub fn filter_lists(&self) -> impl Iterator<Item = Handle> + use<> {
+        let (first, second) = match self.kind {
+            Kind::Clsact => (Handle::CLSACT_INGRESS, Handle::CLSACT_EGRESS),
+            _ => (self.handle, Handle::NONE),
+        };
+        [first, second].into_iter().filter(|list| !list.is_none())
+    }
+}
+
 /// A class as `tc class show` lists it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassDump {

@@ -65,7 +65,8 @@ def test_a_script_is_interrupted(tmp_path: Path) -> None:
         "        time.sleep(0.01)\n"
         "    print('begun', flush=True)\n"
         "threading.Thread(target=tell, daemon=True).start()\n"
-        f"try:\n    tidegate.check({str(script)!r}, timeout=1000)\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
+        f"try:\n    tidegate.check({str(script)!r}, timeout=1000)\n"
+        "except KeyboardInterrupt:\n    print('interrupted')\n"
     )
     assert interrupted(code) == "interrupted\n"
 

@@ -29,7 +29,7 @@ const ROOM: f64 = 0.7;
 /// What a plot of a sweep shows as a drawing.
 ///
 /// # Errors
-/// More things are compared than can be told apart, or there is nothing to draw.
+/// More things are compared than can be distinguished, or there is nothing to draw.
 pub fn sweep_drawing(plot: &SweepPlot) -> Result<Drawing, BadPlot> {
     let count = plot.series.len();
     if count == 0 {
@@ -38,7 +38,7 @@ pub fn sweep_drawing(plot: &SweepPlot) -> Result<Drawing, BadPlot> {
     if count > LOOKS {
         return Err(BadPlot(format!(
             "these are {count} things to compare in one drawing, and {LOOKS} are the most: choose with --where, \
-            or name with --by what is to be told apart"
+            or name with --by what is to be compared"
         )));
     }
     match (&plot.x, &plot.y) {

@@ -283,7 +283,7 @@ impl<'j> PreparedSweep<'j> {
         let mut table = SweepTable { head: self.head.clone(), runs: BTreeMap::new() };
         let first = format!("{JOURNAL}{}\n", self.head.id);
         let Some(rest) = text.strip_prefix(&first) else {
-            // One in which nothing was written down is nobody's.
+            // One in which no run was written down belongs to no sweep yet.
             let is_begun = text.strip_prefix(JOURNAL).is_some_and(|rest| rest.trim_end().contains('\n'));
             let is_empty = first.starts_with(text.as_str()) || (text.starts_with(JOURNAL) && !is_begun);
             if is_empty {

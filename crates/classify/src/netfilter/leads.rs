@@ -124,15 +124,7 @@ impl NetfilterTable {
     /// Would packets come through more chains than the kernel follows, were a rule of `from` to lead to `to`?
     /// Chains that lead to one another in a circle are endlessly deep; those that no packet comes to may.
     fn too_deep(&self, from: usize, to: usize) -> bool {
-        let leads = |at: usize| {
-            let targets = self.chains[at].rules.iter().filter_map(|counted| match &counted.rule.target {
-                Some(NetfilterTarget::Jump(name) | NetfilterTarget::Goto(name)) => {
-                    self.position(name).map(|to| (at, to))
-                }
-                _ => None,
-            });
-            targets.collect::<Vec<_>>()
-        };
+        let leads = |at: usize| self.behind(&[at]).into_iter().map(move |to| (at, to));
         let mut edges: Vec<(usize, usize)> = (0..self.chains.len()).flat_map(leads).collect();
         edges.push((from, to));
         edges.sort_unstable();

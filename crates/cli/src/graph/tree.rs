@@ -62,16 +62,8 @@ fn marker_text(marker: &MarkingRule, dump: Option<&FilterDump>) -> String {
 
 /// The filters that packets are shown at every qdisc and class of a device.
 fn all_filters(gateway: &mut Gateway, now: Time, id: DeviceId) -> Vec<FilterDump> {
-    let mut parents: Vec<Handle> = Vec::new();
-    for qdisc in gateway.qdiscs(now, id) {
-        match qdisc.kind {
-            // It has a list for each direction, and none of its own.
-            Kind::Clsact => parents.extend([CLSACT_INGRESS, CLSACT_EGRESS]),
-            _ => parents.push(qdisc.handle),
-        }
-    }
+    let mut parents: Vec<Handle> = gateway.qdiscs(now, id).iter().flat_map(QdiscDump::filter_lists).collect();
     parents.extend(gateway.classes(now, id).iter().map(|class| class.classid));
-    parents.retain(|parent| !parent.is_none());
     parents.sort();
     parents.dedup();
     parents.into_iter().flat_map(|parent| gateway.own_filters(now, id, parent).unwrap_or_default()).collect()

@@ -5,7 +5,10 @@ simulated and swept over ranges of parameters. Results are the documents of the 
 byte. Rates, times and sizes are texts with their unit: ``"20mbit"``, ``"30ms"``, ``"24kB"``.
 
 >>> import tidegate
->>> policy = "qdisc add dev eth0 root handle 1: htb default 20\\nclass add dev eth0 parent 1: classid 1:20 htb rate 5mbit\\n"
+>>> policy = (
+...     "qdisc add dev eth0 root handle 1: htb default 20\\n"
+...     "class add dev eth0 parent 1: classid 1:20 htb rate 5mbit\\n"
+... )
 >>> [finding["rule"] for finding in tidegate.check(policy).findings]
 ['R13']
 """

@@ -165,8 +165,8 @@ pub const KEYS: [Key; 25] = [
         Takes::Number(0, 256),
         "by link",
         "overhead = 34",
-        "Bytes that the link adds to each IP packet, if no kind of link fits. HTB counts Ethernet's 14 bytes at least; 0: \
-        frames as the device counts them.",
+        "Bytes that the link adds to each IP packet, if no kind of link fits. HTB counts Ethernet's 14 bytes at \
+        least; 0: frames as the device counts them.",
     ),
     top(
         "mpu",

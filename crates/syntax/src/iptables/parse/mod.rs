@@ -528,7 +528,8 @@ impl<'a> Reader<'a> {
         let drops = self.target == Some(NetfilterTarget::Drop)
             || matches!(self.verb, Verb::Plain(NfCommand::Policy(_, false)));
         if drops && self.table == "nat" {
-            const INHIBITED: &str = "\nThe \"nat\" table is not intended for filtering, the use of DROP is therefore inhibited.\n\n";
+            const INHIBITED: &str = "\nThe \"nat\" table is not intended for filtering, the use of DROP is \
+                therefore inhibited.\n\n";
             return Err(complain(tool, INHIBITED).remedy("Write it in the table filter, or in raw."));
         }
         let counted = self.counted()?;
