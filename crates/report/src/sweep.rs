@@ -153,22 +153,30 @@ fn names(plot: &SweepPlot) -> String {
     plot.series.iter().map(|series| named(&series.name)).collect::<Vec<_>>().join("; ")
 }
 
-/// An axis that holds these values, and what to multiply values by to place them on it. It begins at 0, and
-/// is logarithmic where the largest is many times the smallest.
+/// An axis that holds these values, and what to multiply values by to place them on it. It holds 0, or is
+/// logarithmic where the largest is many times the smallest.
 fn axis((name, unit): (&str, &str), values: impl Iterator<Item = f64>) -> (Axis, f64) {
-    let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for value in values.filter(|value| value.is_finite()) {
         (low, high) = (low.min(value), high.max(value));
     }
     let is_log = low > 0.0 && low.is_finite() && high / low >= WIDE_RANGE as f64;
     let times = if unit == "s" { 1e9 } else { 1.0 };
     let (low, high) = (low * times, high * times);
+    let most = high.max(-low).max(0.0);
     let linear = match unit {
-        "s" => Axis::spans(high as u64, TICKS),
-        "bit/s" => Axis::rates(high, TICKS),
-        "bytes" => Axis::sizes(high as u64, TICKS),
-        _ if is_share(name) => Axis::percent(high, TICKS),
-        _ => Axis::numbers(high, TICKS),
+        "s" => Axis::spans(most as u64, TICKS),
+        "bit/s" => Axis::rates(most, TICKS),
+        "bytes" => Axis::sizes(most as u64, TICKS),
+        _ if is_share(name) => Axis::percent(most, TICKS),
+        _ => Axis::numbers(most, TICKS),
+    };
+    let linear = match low < 0.0 {
+        true => {
+            let scale = Scale::even(low / linear.per, high.max(0.0) / linear.per, TICKS).times(linear.per);
+            Axis { scale, ..linear }
+        }
+        false => linear,
     };
     match is_log {
         true if unit == "s" => (Axis { ticks: LOG_TICKS, ..Axis::log_spans(low as u64, high as u64) }, times),
@@ -223,6 +231,9 @@ mod tests {
         assert_eq!(shown("bit/s", "a", &[1e6, 1e8]), "1 2 5 10 20 50 100 Mbit/s");
         assert_eq!(shown("", "ping.loss", &[0.0, 0.04]), "0 1 2 3 4 %");
         assert_eq!(shown("", "count", &[1.0, 8.0]), "0 2 4 6 8");
+        assert_eq!(shown("s", "a", &[-0.02, 0.01]), "−20 −10 0 10 ms");
+        assert_eq!(shown("bit/s", "a", &[1e3, 1e9]), "0.001 0.01 0.1 1 10 100 1000 Mbit/s");
+        assert_eq!(shown("", "count", &[1e-6, 10.0]), "0.000001 0.00001 0.0001 0.001 0.01 0.1 1 10");
         assert_eq!(shown("bytes", "a", &[0.0]), "0 0.2 0.4 0.6 0.8 1 bytes");
     }
 }

@@ -185,6 +185,24 @@ impl SweepAxis {
     }
 }
 
+/// The axis of this path, or the one whose path ends with this key; `None`: there is none. The error names
+/// several that end so.
+pub(crate) fn named_axis<'a>(
+    name: &str,
+    paths: impl Iterator<Item = &'a str> + Clone,
+) -> Result<Option<&'a str>, BadAxis> {
+    if let Some(path) = paths.clone().find(|path| *path == name) {
+        return Ok(Some(path));
+    }
+    let ends = |path: &&str| path.rsplit('.').next() == Some(name);
+    let all: Vec<&str> = paths.filter(ends).collect();
+    match all.as_slice() {
+        [] => Ok(None),
+        [path] => Ok(Some(path)),
+        _ => Err(BadAxis(format!("`{name}` is several: write {}", all.join(" or ")))),
+    }
+}
+
 /// The basic unit that all of these values have.
 pub(crate) fn one_unit<'v>(values: impl Iterator<Item = &'v str>) -> Option<&'static str> {
     let mut units = values.map(|value| number_of(value).map(|(_, unit)| unit));

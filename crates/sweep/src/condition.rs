@@ -1,6 +1,6 @@
 //! Which cases of a design are run: `up > 10mbit and rtt >= 100ms`.
 
-use crate::axis::{BadAxis, SweepAxis, number_of};
+use crate::axis::{BadAxis, SweepAxis, named_axis, number_of};
 use std::cmp::Ordering;
 use tidegate_scenario::settings::Setting;
 
@@ -36,7 +36,7 @@ impl SweepCondition {
                     ))
                 })?;
             let (left, right) = (part[..at].trim(), part[at + sign.len()..].trim());
-            let path = known(left, &paths)
+            let path = named_axis(left, paths.iter().copied())?
                 .ok_or_else(|| BadAxis(format!("`{left}` is not varied: there are {}", paths.join(", "))))?;
             if right.is_empty() || right.contains([' ', '<', '>', '=', '!']) {
                 return Err(BadAxis(format!(
@@ -44,7 +44,7 @@ impl SweepCondition {
                     a condition of its own)"
                 )));
             }
-            let other = known(right, &paths);
+            let other = named_axis(right, paths.iter().copied())?;
             let theirs = other.map_or_else(|| number_of(right).map(|(_, unit)| unit), unit);
             if let (Some(ours), theirs) = (unit(path), theirs)
                 && theirs != Some(ours)
@@ -83,12 +83,6 @@ impl SweepCondition {
             }
         })
     }
-}
-
-/// The axis of this path, or the one that ends with this key.
-fn known<'a>(name: &str, axes: &[&'a str]) -> Option<&'a str> {
-    let last = |path: &str| path.rsplit('.').next().is_some_and(|key| key == name);
-    axes.iter().find(|path| **path == name).or_else(|| axes.iter().find(|path| last(path))).copied()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What the runs of a sweep say together: means with intervals, and differences between pairs of runs that
 //! share their random numbers.
 
-use crate::axis::number_of;
+use crate::axis::{named_axis, number_of};
 use crate::bootstrap::bootstrap_interval;
 use crate::row::{BadRows, SweepRun, SweepTable};
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,6 +124,12 @@ impl SweepTable {
         let runs = self.chosen(query)?;
         let versus = query.versus.as_ref().map(|(name, value)| Ok::<_, BadRows>((self.column(name)?, value)));
         let versus = versus.transpose()?;
+        if let Some((column, _)) = versus.as_ref().filter(|(column, _)| column.is_of_run()) {
+            return Err(BadRows(format!(
+                "a {} has no partner with the same random numbers: compare policies, loads or a parameter's values",
+                column.name
+            )));
+        }
         let columns = self.columns_of(query, &runs)?;
         let known = figure_names(runs.iter().copied());
         if let Some(unknown) = query.figures.iter().find(|name| !known.contains(&name.as_str())) {
@@ -180,14 +186,14 @@ impl SweepTable {
     }
 
     pub(crate) fn column(&self, name: &str) -> Result<Column, BadRows> {
-        let last = |path: &str| path.rsplit('.').next().is_some_and(|key| key == name);
         let axes = &self.head.axes;
-        let axis =
-            axes.iter().position(|path| path == name).or_else(|| axes.iter().position(|path| last(path)));
-        match (axis, OWN.iter().find(|own| **own == name)) {
-            (Some(at), _) => Ok(Column { name: axes[at].clone(), axis: Some(at) }),
-            (None, Some(_)) => Ok(Column { name: name.to_owned(), axis: None }),
-            (None, None) => Err(BadRows(format!(
+        if OWN.contains(&name) && !axes.iter().any(|path| path == name) {
+            return Ok(Column { name: name.to_owned(), axis: None });
+        }
+        let path = named_axis(name, axes.iter().map(String::as_str)).map_err(|wrong| BadRows(wrong.0))?;
+        match axes.iter().position(|axis| Some(axis.as_str()) == path) {
+            Some(at) => Ok(Column { name: axes[at].clone(), axis: Some(at) }),
+            None => Err(BadRows(format!(
                 "no column is called {name}: there are {}",
                 axes.iter().map(String::as_str).chain(OWN).collect::<Vec<_>>().join(", ")
             ))),
@@ -221,6 +227,11 @@ pub(crate) struct Column {
 }
 
 impl Column {
+    /// Is it the number of a case or of a repeat?
+    fn is_of_run(&self) -> bool {
+        self.axis.is_none() && matches!(self.name.as_str(), "case" | "repeat")
+    }
+
     pub(crate) fn of(&self, run: &SweepRun) -> String {
         match (self.axis, self.name.as_str()) {
             (Some(at), _) => run.values.get(at).cloned().unwrap_or_default(),
@@ -453,5 +464,13 @@ mod tests {
         assert!(of(only).contains("no run is left"));
         let versus = SweepQuery { versus: Some(("rtt".into(), "1s".into())), ..SweepQuery::default() };
         assert!(of(versus).contains("no run has home.rtt = 1s"));
+        let repeats = SweepQuery { versus: Some(("repeat".into(), "1".into())), ..SweepQuery::default() };
+        assert!(of(repeats).contains("a repeat has no partner"));
+        let mut two = table();
+        two.head.axes = vec!["links.x.delay".into(), "links.y.delay".into()];
+        two.runs.values_mut().for_each(|run| run.values.push("1ms".into()));
+        let by = SweepQuery { by: vec!["delay".into()], ..SweepQuery::default() };
+        let wrong = two.summary(&by).err().map(|wrong| wrong.0).unwrap_or_default();
+        assert_eq!(wrong, "`delay` is several: write links.x.delay or links.y.delay");
     }
 }

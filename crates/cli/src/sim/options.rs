@@ -53,7 +53,7 @@ Exit codes: 0 done; 1 an assertion of the file fails; 2 wrong usage or input; 3 
 Examples:
   tidegate sim examples/scenarios/upload.toml
   tidegate sim modem.toml --repeats 8 -o before.json -o before.html
-  tidegate sim rfc7928/bursts --set policies.mine.left='tc qdisc add dev eth0 root codel target 1ms'
+  tidegate sim rfc7928/bursts --set policies.mine.left='tc qdisc add dev eth0 root handle 1: codel'
   tidegate sim modem.toml --load upload --at 60s -- tc -s class show dev eth0")]
 pub struct Options {
     /// The scenario (TOML; docs/scenario.md), or the name of one of RFC 7928's (docs/rfc7928.md)

@@ -39,7 +39,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub by: Vec<String>,
     /// Compare with the runs that have this value: --versus policy=none
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, conflicts_with = "plot")]
     pub versus: Option<(String, String)>,
     /// How intervals are found: by Student's t, or by drawing samples again from the sample (of 8 runs at
     /// least)
@@ -49,7 +49,7 @@ pub struct Options {
     /// FIGURE,FIGURE (one against the other, with ellipses), into the .svg, .pdf or .png of -o
     #[arg(long, value_name = "WHAT", value_parser = wanted)]
     pub plot: Option<PlotWanted>,
-    /// How wide the drawing is: 88mm (a column of a paper), 3.5in
+    /// How wide the drawing is, from 80mm to 1000mm: 88mm (a column of a paper), 3.5in
     #[arg(long, value_name = "WIDTH", value_parser = pixels, default_value = "88mm", requires = "plot")]
     pub width: Pixels,
     /// Write all rows of all files (.csv), the summary (.json), or the drawing (.svg, .pdf, .png); may be
@@ -92,8 +92,8 @@ pub struct Pixels(f64);
 fn pixels(text: &str) -> Result<Pixels, String> {
     let of = |unit: &str, inch: f64| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? / inch * 96.0);
     let known = of("mm", 25.4).or_else(|| of("cm", 2.54)).or_else(|| of("in", 1.0));
-    let known = known.filter(|pixels| (150.0..=4000.0).contains(pixels));
-    known.map(Pixels).ok_or_else(|| "write a width from 40mm to 1000mm, such as 88mm or 3.5in".to_owned())
+    let known = known.filter(|pixels| (300.0..=4000.0).contains(pixels));
+    known.map(Pixels).ok_or_else(|| "write a width from 80mm to 1000mm, such as 88mm or 3.5in".to_owned())
 }
 
 /// `ping.p95`, `home.rtt,ping.p95`.

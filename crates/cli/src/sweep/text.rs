@@ -70,11 +70,12 @@ pub(super) fn summary(table: &SweepTable, summary: &SweepSummary, again: &str) -
     if without > 0 {
         let _ = writeln!(
             out,
-            "{without} runs have no value for their figure (no reply came, or a transfer did not end), and are \
-            in no mean"
+            "{without} figures of runs have no value (no reply came, or a transfer did not end), and are in no mean"
         );
     }
-    let intervals = summary.rows.iter().filter(|row| row.interval.is_some()).count();
+    let of_rows = summary.rows.iter().filter(|row| row.interval.is_some()).count();
+    let differences = summary.rows.iter().filter_map(|row| row.difference?.paired.interval).count();
+    let intervals = of_rows + differences;
     if intervals > 0 {
         let _ = writeln!(
             out,
@@ -90,11 +91,11 @@ pub(super) fn summary(table: &SweepTable, summary: &SweepSummary, again: &str) -
     if summary.rows.iter().any(|row| row.runs > 1 && row.interval.is_none()) {
         let _ = writeln!(
             out,
-            "Rows without an interval put several cases together, which are no sample of one thing, or have the \
-            same value in every run{}",
+            "Rows without an interval: several cases together, which are no sample of one thing, the same value in \
+            every run, or values too large to compute with{}",
             match summary.intervals {
                 IntervalMethod::Student => String::new(),
-                IntervalMethod::Bootstrap => format!(", or are of fewer than {FEWEST} runs"),
+                IntervalMethod::Bootstrap => format!(", or fewer than {FEWEST} runs"),
             }
         );
     }

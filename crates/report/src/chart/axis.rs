@@ -145,7 +145,10 @@ impl Axis {
     }
 
     fn written(&self, value: f64) -> String {
-        let text = format!("{:.3}", value / self.per);
+        let number = value / self.per;
+        // Three decimals, or as many as a logarithmic scale's small values need.
+        let decimals = if number.abs() < 0.000_5 { 12 } else { 3 };
+        let text = format!("{number:.decimals$}");
         let text = text.trim_end_matches('0').trim_end_matches('.');
         if let Some(rest) = text.strip_prefix('-') {
             return if rest == "0" { rest.to_owned() } else { format!("−{rest}") };

@@ -30,8 +30,9 @@ const LEFT: f64 = 52.0;
 const RIGHT: f64 = 20.0;
 /// Pixels of a row of names, and of the horizontal axis's name.
 const ROW: f64 = 16.0;
-/// Characters of a name: half of a column of 88 mm.
-const NAME: usize = 22;
+/// Characters of a name that has half of a column of 88 mm, and of one that has it all.
+const HALF: usize = 14;
+const WHOLE: usize = 33;
 
 /// Curves, `height` pixels high, the axes called `names`.
 pub fn curves(
@@ -48,7 +49,9 @@ pub fn curves(
         unit => format!("{}, {unit}", names.0),
     };
     let x = Axis { unit: "", ..x };
-    let rows = curves.len().div_ceil(2) as f64;
+    let is_long = curves.iter().any(|curve| curve.name.chars().count() > HALF);
+    let (beside, most) = if is_long { (1, WHOLE) } else { (2, HALF) };
+    let rows = curves.len().div_ceil(beside) as f64;
     let margin = Margin { left: LEFT, right: RIGHT, top: 26.0, bottom: 24.0 + ROW * (rows + 1.0) + 4.0 };
     let mut plot = Plot::new(x, y, height, margin);
     plot.axes(false);
@@ -74,7 +77,8 @@ pub fn curves(
         plot.dots(&format!("{line} spot large-spot"), curve.dots.iter().copied());
     }
     for (n, curve) in curves.iter().enumerate() {
-        let (x, y) = (if n % 2 == 0 { "0" } else { "50" }, height + 34.0 + ROW * ((n / 2) as f64 + 1.0));
+        let x = if n % beside == 0 { "0" } else { "50" };
+        let y = height + 34.0 + ROW * ((n / beside) as f64 + 1.0);
         let mut key = String::new();
         let _ = write!(
             key,
@@ -82,7 +86,7 @@ pub fn curves(
              <text class=\"ink\" x=\"26\">{}</text></svg>",
             short(y),
             curve.look.line(),
-            escape(&cut(&curve.name, NAME))
+            escape(&cut(&curve.name, most))
         );
         plot.beneath(&key);
     }

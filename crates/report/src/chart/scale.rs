@@ -16,7 +16,7 @@ enum Kind {
 }
 
 /// Decades a logarithmic scale spans at most, so that a zero cannot stretch it without end.
-const MAX_DECADES: i32 = 7;
+const MAX_DECADES: i32 = 12;
 
 impl Scale {
     /// An even scale from exactly `low` to exactly `high`.
@@ -41,7 +41,7 @@ impl Scale {
     pub fn log(low: f64, high: f64) -> Scale {
         let high = if high.is_finite() && high > 0.0 { high } else { 1.0 };
         let floor = high / 10f64.powi(MAX_DECADES);
-        let low = if low > floor { low } else { floor.max(high / 10.0) };
+        let low = if low > 0.0 { low.max(floor) } else { high / 10.0 };
         let rounded = |value: f64, up: bool| {
             let decade = 10f64.powi(value.log10().floor() as i32);
             let steps = [1.0, 2.0, 5.0, 10.0].map(|m| m * decade);

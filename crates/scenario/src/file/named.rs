@@ -16,12 +16,10 @@ pub(super) fn named<'t>(value: Option<TableValue<'t>>) -> Result<Vec<(&'t str, T
     entries
         .map(|(key, value)| {
             let name: &str = key.get_ref();
-            if name.is_empty() || name.contains(['/', ',']) || name.contains(char::is_whitespace) {
-                return Err(Diagnostic::new(
-                    key.span(),
-                    "no name",
-                    "names are one word, without `/` and `,`",
-                ));
+            let is_no_word = |letter: char| letter.is_whitespace() || letter.is_control();
+            if name.is_empty() || name.contains(['/', ',']) || name.contains(is_no_word) {
+                let how = "names are one word, without `/`, `,` and control characters";
+                return Err(Diagnostic::new(key.span(), "no name", how));
             }
             Ok((name, value))
         })

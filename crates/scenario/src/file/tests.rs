@@ -250,7 +250,7 @@ fn events_repeat() {
     assert!(error(&with("every = '5s'")).contains("missing end"), "{}", error(&with("every = '5s'")));
     let many = error(&with("every = '1ms'\nuntil = '3600s'"));
     assert!(many.contains("more than 10000 events ['1ms'] = lengthen `every`"), "{many}");
-    assert!(error(&with("until = '5s'")).contains("until"), "{}", error(&with("until = '5s'")));
+    assert!(error(&with("until = '5s'")).contains("only what repeats has an end ['5s']"));
 }
 
 #[test]

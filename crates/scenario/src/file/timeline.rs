@@ -47,7 +47,15 @@ pub(crate) fn read(
 /// `every = "200ms"`, `until = "60s"`: the entries from `first` on again after each such time.
 fn repeat(keys: &mut Keys<'_>, all: &mut Vec<TimelineEntry>, first: usize) -> Result<(), Diagnostic> {
     let place = keys.get("every").map(|every| every.span());
-    let (Some(every), Some(place)) = (keys.read("every", some_span)?, place) else { return Ok(()) };
+    let (Some(every), Some(place)) = (keys.read("every", some_span)?, place) else {
+        return match keys.get("until") {
+            None => Ok(()),
+            Some(until) => {
+                let how = "write how often it happens: `every = \"2s\"`";
+                Err(Diagnostic::new(until.span(), "only what repeats has an end", how))
+            }
+        };
+    };
     let until = span(keys.need("until", "missing end: `until = \"60s\"`, from the beginning of the run")?)?;
     let once = all[first..].to_vec();
     let shifts = (1..).map(|times: u64| every.0.saturating_mul(times));
