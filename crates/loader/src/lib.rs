@@ -216,7 +216,15 @@ impl LoadedPolicy {
             .filter(|trouble| !trouble.idle)
             .map(ToString::to_string)
             .chain(of_scripts)
+            .chain(self.left_out())
             .chain(self.ignored_failures())
+    }
+
+    /// What is left out of other programs' settings, or done otherwise, as they are read as short policies: a
+    /// sentence each.
+    pub fn left_out(&self) -> impl Iterator<Item = String> {
+        let short = self.outcomes.iter().zip(&self.formats).filter(|(_, format)| short::is_short(**format));
+        short.flat_map(|(outcome, _)| outcome.notes.iter().cloned())
     }
 
     /// Refuses a device that the user named and no command is about.
@@ -516,6 +524,7 @@ impl LoadedPolicy {
         self.note(path, text, &outcome, &came, list.as_deref());
         point_inside(&mut outcome);
         self.formats.push(format);
+        outcome.notes.extend(lists::left_out(format, path, text, options.without_cake));
         if let Some((wan, lan)) = lists::ends(format, &path.to_string_lossy(), text) {
             (self.wan, self.lan) = (Some(wan), lan);
         }

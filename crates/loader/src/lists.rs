@@ -88,6 +88,26 @@ pub(super) fn class_names(
     (names.map(|(dev, class, name)| ((dev, class), name)).collect(), leaves_open)
 }
 
+/// What is left out of another program's settings, or done otherwise, as they are read as a short policy: a
+/// sentence each, first that they are.
+pub(super) fn left_out(format: InputFormat, path: &Path, text: &str, without_cake: bool) -> Vec<String> {
+    if !short::is_short(format) || format == InputFormat::Short {
+        return Vec::new();
+    }
+    let name = path.to_string_lossy();
+    let first = format!(
+        "{name}: {} is read as a short policy, and what follows is about that, not about what the other program \
+        would do (`tidegate policy show --print toml` shows it)",
+        format.name()
+    );
+    let policies = policies(format, &name, text, without_cake).unwrap_or_default();
+    let notes = policies.iter().flat_map(|(_, compiled)| &compiled.notes);
+    let rest = notes.map(|note| {
+        format!("{name}:{}: {} ({})", note.span.line, note.what, note.remedy.trim_end_matches('.'))
+    });
+    std::iter::once(first).chain(rest).map(|sentence| tidegate_text::line(&sentence).to_string()).collect()
+}
+
 /// The short policies of a file, for the kernel that is meant.
 fn policies(
     format: InputFormat,

@@ -19,7 +19,9 @@ pub(crate) fn take_in(options: &Options) -> anyhow::Result<TrialPolicy> {
         taken.troubles().for_each(|trouble| eprintln!("{trouble}"));
         bail!("{nothing}");
     }
-    taken.warnings().for_each(|warning| eprintln!("{warning}"));
+    // What was left out is among the notes of the result.
+    let left_out: Vec<String> = taken.left_out().collect();
+    taken.warnings().filter(|warning| !left_out.contains(warning)).for_each(|warning| eprintln!("{warning}"));
     for how in must_have_worked(&taken, options.keep_going)? {
         eprintln!("tidegate try: {how}; going on with what was understood");
     }

@@ -163,6 +163,8 @@ fn settings_of_sqm_and_fireqos_come_to_policies() {
         assert!(text.contains(&format!("device = \"{device}\"")) && text.contains(upload), "{name}: {text}");
         let check = tidegate(&["check", "--fail-on", "warning", name]);
         assert!(check.status.success(), "{name}: {}", stdout(&check));
+        let said = String::from_utf8_lossy(&check.stderr).into_owned();
+        assert!(said.contains("is read as a short policy, and what follows is about that"), "{said}");
         let imported = tidegate(&["import", "--print", "batch", name]);
         assert!(imported.status.success(), "{name}");
         assert!(

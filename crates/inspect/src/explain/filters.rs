@@ -6,11 +6,12 @@ use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, PolicyModel, SourceLocation}
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use tidegate_gateway::Gateway;
+use tidegate_packet::header::ethertype;
 use tidegate_packet::{Handle, Head};
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump, U32Hits};
 use tidegate_policy::{
-    Act, ClassLayout, Control, FilterOp, FilterParams, FlowParams, Kind, Mpls, MplsHow, Op, QdiscParams,
-    Skbedit,
+    Act, ClassLayout, Control, Ctinfo, FilterOp, FilterParams, FlowParams, Kind, Mpls, MplsHow, Op,
+    QdiscParams, Skbedit,
 };
 
 /// How often classification of one packet starts again (`goto chain`, `reclassify`), as in the engine; then
@@ -28,8 +29,10 @@ type Name = (String, Handle, u32, u16, u32);
 struct FilterCounts {
     /// Of those that count each condition.
     hits: Option<U32Hits>,
-    /// The packets that went over the limits of each of its actions.
+    /// The packets that went over the limits of each of its actions; of connmark, that had a connection.
     over: Vec<u64>,
+    /// The packets that each of its actions gave what was written in their connection's mark (ctinfo).
+    marked: Vec<u64>,
     /// The packets that came to its first action.
     acted: u64,
 }
@@ -57,8 +60,9 @@ impl Counted {
             {
                 if let (Some(name), FilterEntry::Filter { hits, actions, .. }) = (name(&dump), &dump.entry) {
                     let over = actions.iter().map(|action| u64::from(action.overlimits)).collect();
+                    let marked = actions.iter().map(|action| action.ctinfo.mark_set).collect();
                     let acted = actions.first().map_or(0, |action| action.packets);
-                    all.insert(name, FilterCounts { hits: hits.clone(), over, acted });
+                    all.insert(name, FilterCounts { hits: hits.clone(), over, marked, acted });
                 }
             }
         }
@@ -67,14 +71,12 @@ impl Counted {
 
     /// What they have counted since.
     pub(super) fn since(mut self, before: &Counted) -> Counted {
-        for (name, FilterCounts { hits, over, acted }) in &mut self.0 {
-            let Some(FilterCounts { hits: had, over: was_over, acted: had_acted }) = before.0.get(name)
-            else {
-                continue;
-            };
-            *acted = acted.saturating_sub(*had_acted);
-            over.iter_mut().zip(was_over).for_each(|(now, before)| *now -= before);
-            if let (Some(hits), Some(had)) = (hits, had) {
+        for (name, FilterCounts { hits, over, marked, acted }) in &mut self.0 {
+            let Some(earlier) = before.0.get(name) else { continue };
+            *acted = acted.saturating_sub(earlier.acted);
+            over.iter_mut().zip(&earlier.over).for_each(|(now, before)| *now -= before);
+            marked.iter_mut().zip(&earlier.marked).for_each(|(now, before)| *now -= before);
+            if let (Some(hits), Some(had)) = (hits, &earlier.hits) {
                 hits.lookups -= had.lookups;
                 hits.matched -= had.matched;
                 hits.mark -= had.mark;
@@ -93,10 +95,25 @@ impl Counted {
         name(dump).and_then(|name| self.0.get(&name)).is_some_and(|counts| counts.acted > MOST_RESTARTS)
     }
 
-    /// Did a packet go over the limits of this action of a filter?
-    fn went_over(&self, dump: &FilterDump, action: usize) -> bool {
-        let counts = name(dump).and_then(|name| self.0.get(&name));
-        counts.and_then(|counts| counts.over.get(action)).is_some_and(|over| *over > 0)
+    /// What the actions of a filter did, as far as they count it.
+    fn of_actions(&self, dump: &FilterDump) -> ActionCounts<'_> {
+        ActionCounts(name(dump).and_then(|name| self.0.get(&name)))
+    }
+}
+
+/// What the actions of one filter counted.
+#[derive(Clone, Copy)]
+struct ActionCounts<'c>(Option<&'c FilterCounts>);
+
+impl ActionCounts<'_> {
+    /// Did a packet go over the limits of this action? Of connmark: had it a connection?
+    fn went_over(self, action: usize) -> bool {
+        self.0.and_then(|counts| counts.over.get(action)).is_some_and(|over| *over > 0)
+    }
+
+    /// Did this action (ctinfo) give it the mark of its connection?
+    fn marked(self, action: usize) -> bool {
+        self.0.and_then(|counts| counts.marked.get(action)).is_some_and(|marked| *marked > 0)
     }
 }
 
@@ -119,6 +136,8 @@ pub(super) struct Carried {
     pub(super) ethertype: Cell<u16>,
     /// The packet's mark.
     pub(super) mark: Cell<u32>,
+    /// Its connection's mark, where it has a connection.
+    pub(super) connmark: Cell<u32>,
     /// The packet's priority.
     pub(super) priority: Cell<u32>,
     /// It came back from an ifb: Linux passes over the actions of the first filter that matches and has any.
@@ -402,7 +421,7 @@ pub(super) fn settled(
         );
         return leads(params, true);
     }
-    let (mut text, effect) = acted(actions, here.carried, &|at| counted.went_over(dump, at));
+    let (mut text, effect) = acted(actions, here, counted.of_actions(dump));
     if effect == Effect::Again && counted.goes_around(dump) {
         text.push_str(&format!(", with the same result: the packet is dropped {ROUNDS}"));
     }
@@ -449,14 +468,18 @@ enum Effect {
     Open,
 }
 
-/// What the actions do, in the order in which they are carried out; `over`: went the packet over the limits
-/// of that one?
-fn acted(actions: &[ActionDump], carried: &Carried, over: &dyn Fn(usize) -> bool) -> (String, Effect) {
+/// What the actions do, in the order in which they are carried out.
+fn acted(actions: &[ActionDump], here: Here<'_>, counts: ActionCounts<'_>) -> (String, Effect) {
+    let carried = here.carried;
     let (mut at, mut jumps) = (0, 0);
     let mut written = String::new();
     while let Some(dump) = actions.get(at) {
         match &dump.action.act {
-            Act::Skbedit(edit) => written.push_str(&carried.edited(edit)),
+            Act::Skbedit(edit) => written.push_str(&carried.edited(edit, here.head)),
+            Act::Connmark(_) => written.push_str(&carried.restored(u32::MAX, counts.went_over(at))),
+            Act::Ctinfo(Ctinfo { mark: Some(mask), .. }) => {
+                written.push_str(&carried.restored(*mask, counts.marked(at)));
+            }
             Act::Mpls(Mpls { how: MplsHow::Push(to, _), .. }) => {
                 carried.ethertype.set(*to);
                 written.push_str("a label of MPLS is put on, ");
@@ -486,7 +509,7 @@ fn acted(actions: &[ActionDump], carried: &Carried, over: &dyn Fn(usize) -> bool
                 }
                 None => ("", gact.control),
             },
-            Act::Police(police) if over(at) => {
+            Act::Police(police) if counts.went_over(at) => {
                 ("it is over the policer's limits (rate, burst or mtu): ", police.exceed)
             }
             Act::Police(police) => ("the policer lets it through: ", police.conform.unwrap_or_default()),
@@ -591,7 +614,7 @@ fn flow_sentence(flow: &FlowParams) -> String {
 /// Whether a filter writes a mark or a priority that can be followed step by step.
 pub(super) fn edits(dump: &FilterDump) -> bool {
     let FilterEntry::Filter { actions, .. } = &dump.entry else { return false };
-    actions.iter().any(|dump| matches!(dump.action.act, Act::Skbedit(_)))
+    actions.iter().any(|dump| matches!(dump.action.act, Act::Skbedit(_) | Act::Connmark(_) | Act::Ctinfo(_)))
 }
 
 /// Whether a filter puts labels of MPLS on packets, or takes them off.
@@ -606,18 +629,31 @@ fn labels(dump: &FilterDump) -> bool {
 
 impl Carried {
     /// Writes what `skbedit` sets, and returns it in words: `its mark becomes 0x5, `.
-    fn edited(&self, edit: &Skbedit) -> String {
+    fn edited(&self, edit: &Skbedit, head: &Head) -> String {
         let mut text = String::new();
         if let Some((value, mask)) = edit.mark {
             let mask = mask.unwrap_or(u32::MAX);
             self.mark.set(self.mark.get() & !mask | value & mask);
             text.push_str(&format!("its mark becomes {:#x}, ", self.mark.get()));
         }
-        if let Some(priority) = edit.priority {
+        let by_dsfield =
+            edit.inherit_dsfield && matches!(self.ethertype.get(), ethertype::IPV4 | ethertype::IPV6);
+        let inherited = by_dsfield.then(|| u32::from(head.dsfield() >> 2));
+        if let Some(priority) = inherited.or(edit.priority) {
             self.priority.set(priority);
             text.push_str(&format!("its priority becomes {}, ", super::rules::priority(priority)));
         }
         text
+    }
+
+    /// Gives the packet these bits of its connection's mark, and returns that in words; nothing where it has
+    /// no connection.
+    fn restored(&self, mask: u32, has_connection: bool) -> String {
+        if !has_connection {
+            return "it has no connection whose mark it could get, ".to_owned();
+        }
+        self.mark.set(self.connmark.get() & mask);
+        format!("its mark becomes its connection's, {:#x}, ", self.mark.get())
     }
 }
 
@@ -801,8 +837,11 @@ fn by_default(
         Some(class) => no_queue(reading, qdisc, class),
         None => "no filter decides".to_owned(),
     };
+    let default = || format!("{because}: the default class {got}");
     let what = match &qdisc.params {
-        QdiscParams::Htb(_) | QdiscParams::Hfsc(_) => format!("{because}: the default class {got}"),
+        QdiscParams::Htb(htb) if htb.default as u16 == got.minor() => default(),
+        QdiscParams::Hfsc(hfsc) if hfsc.default == got.minor() => default(),
+        QdiscParams::Htb(_) | QdiscParams::Hfsc(_) => format!("it goes to {got}; why is not known here"),
         QdiscParams::Prio(prio) if wanted.is_none() && Handle(priority).major() != 0 => format!(
             "priority {} names a class of another qdisc and counts as 0 here, band {} by the map: {got}",
             Handle(priority),

@@ -285,8 +285,14 @@ impl<'r> Explainer<'r> {
         let carried = Carried::default();
         carried.ethertype.set(packet.ethertype);
         carried.mark.set(packet.mark);
+        carried.connmark.set(packet.connmark);
         carried.priority.set(packet.priority);
         let mut scenes = Vec::new();
+        if packet.connmark > 0 && !self.reading.looks_connections_up() {
+            let what =
+                "nothing in the policy has connections looked up: `connmark` changes nothing".to_owned();
+            scenes.push(Scene { title: "its connection".into(), lines: vec![filters::note(what)] });
+        }
         // The model has no links that are down; Linux drops packets redirected to one.
         let down = moments.windows(2).position(|pair| {
             pair[0].stop.led_to.is_some() && self.reading.down.iter().any(|down| *down == pair[1].name)

@@ -51,6 +51,7 @@ pub(super) fn carry(seen: &[RuleTrace], packet: &Packet, course: PacketEntry, ca
     }
     if let Some(last) = seen.last() {
         carried.mark.set(last.after.mark.0);
+        last.after.connmark.into_iter().for_each(|mark| carried.connmark.set(mark));
     }
     if let Some(last) = seen.last().filter(|met| met.hook != Some(Hook::Prerouting)) {
         carried.priority.set(last.after.priority);

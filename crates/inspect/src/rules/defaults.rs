@@ -357,12 +357,16 @@ fn in_default(context: &mut RuleContext<'_>, root: &QdiscDump) -> Result<Option<
     let Some(candidate) = context.reached.pick(context.reading, &rest)? else { return Ok(None) };
     let went = confirmed(context, &candidate, &root.dev, default);
     let for_v4 = ForV4::of(context, root);
+    let (what, so) = match for_v4.away {
+        true => ("led away from", "IPv6 escapes what holds IPv4"),
+        false => ("classified on", "calls and bulk over IPv6 are treated alike"),
+    };
     Ok(went.map(|went| Finding {
         rule: finding::Rule::OtherProtocols,
         level: Level::Note,
         place: at_word(step, "default"),
-        what: format!("IPv6 is not classified on {}: all of it waits in {default}", root.dev),
-        because: format!("{}, so calls and bulk over IPv6 are treated alike", for_v4.because()),
+        what: format!("IPv6 is not {what} {}: all of it waits in {default}", root.dev),
+        because: format!("{}, so {so}", for_v4.because()),
         witness: witness(&candidate, &went),
         fix: Some(Fix { what: for_v4.remedy(), edits: Vec::new() }),
     }))
@@ -374,6 +378,8 @@ struct ForV4 {
     filters: bool,
     /// Rules of iptables, and none for IPv6.
     rules: bool,
+    /// There are no rules, and each filter redirects to another device.
+    away: bool,
 }
 
 impl ForV4 {
@@ -384,8 +390,15 @@ impl ForV4 {
                 && dump.parent.qdisc() == root.handle
                 && matches!(dump.entry, FilterEntry::Filter { .. })
         };
-        let mut filters =
-            reading.filters.iter().filter(|dump| !reading.arrives(dump)).filter(is_there).peekable();
+        let redirects = |dump: &FilterDump| match &dump.entry {
+            FilterEntry::Filter { actions, .. } => {
+                actions.iter().any(|action| action.action.act.redirects_to().is_some())
+            }
+            _ => false,
+        };
+        let filters = || reading.filters.iter().filter(|dump| !reading.arrives(dump)).filter(is_there);
+        let all_redirect = filters().all(redirects);
+        let mut filters = filters().peekable();
         let is_filtered = filters.peek().is_some();
         let for_v6 = filters.any(|dump| matches!(dump.protocol, FilterOp::ALL | ethertype::IPV6));
         let has_rules = |wanted: fn(Family) -> bool| {
@@ -393,7 +406,8 @@ impl ForV4 {
             tables.any(|table| table.chains().iter().any(|chain| !chain.rules.is_empty()))
         };
         let rules = has_rules(|family| family == Family::Ipv4) && !has_rules(|family| family != Family::Ipv4);
-        ForV4 { filters: is_filtered && !for_v6, rules }
+        let away = is_filtered && all_redirect && !rules;
+        ForV4 { filters: is_filtered && !for_v6, rules, away }
     }
 
     fn because(&self) -> &'static str {

@@ -11,7 +11,7 @@ use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::NetfilterTarget;
 use tidegate_policy::{
-    CakeFraming, ClassLayout, FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec,
+    Act, CakeFraming, ClassLayout, FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec,
 };
 
 /// What leads nowhere, is not counted, or shapes nothing.
@@ -77,13 +77,11 @@ fn nowhere(reading: &PolicyModel, filter: &FilterDump) -> Option<Finding> {
         .qdiscs
         .iter()
         .find(|qdisc| qdisc.dev == filter.dev && qdisc.handle == filter.parent.qdisc())?;
-    // HTB and HFSC look for it among their own classes (asked of Linux 6.1); prio and the like take its
-    // number for a band of their own, which R10 reports.
-    let among_own = matches!(owner.kind, Kind::Htb | Kind::Hfsc);
-    // HFSC lists itself as a class.
+    // Each looks for it among its own classes (asked of Linux 6.1 about HTB and HFSC), and HFSC lists itself as
+    // a class.
     let is_there = classid.minor() != 0
         && reading.class(&filter.dev, classid).is_some()
-        && (!among_own || classid.qdisc() == owner.handle);
+        && classid.qdisc() == owner.handle;
     if reading.arrives(filter) || !actions.is_empty() || is_there {
         return None;
     }
@@ -124,7 +122,8 @@ fn nowhere(reading: &PolicyModel, filter: &FilterDump) -> Option<Finding> {
             false => format!("classes of {} on {}: {}", owner.handle, filter.dev, here.join(", ")),
         },
     );
-    finding.fix = hexadecimal(reading, &filter.dev, classid).map(|what| Fix { what, edits: Vec::new() });
+    let remedy = in_steps(reading, owner, classid).or_else(|| hexadecimal(reading, &filter.dev, classid));
+    finding.fix = remedy.map(|what| Fix { what, edits: Vec::new() });
     Some(finding)
 }
 
@@ -246,6 +245,32 @@ fn without_class_of_hfsc(reading: &PolicyModel, owner: &QdiscDump, default: u16)
     Some((Level::Error, because))
 }
 
+/// The way to a class of a qdisc that hangs, itself or by others, in a class of the filter's own.
+fn in_steps(reading: &PolicyModel, owner: &QdiscDump, classid: Handle) -> Option<String> {
+    reading.class(&owner.dev, classid).filter(|class| class.classid.qdisc() != owner.handle)?;
+    let (mut inner, mut steps) = (classid.qdisc(), Vec::new());
+    // No tree is deeper.
+    for _ in 0..64 {
+        let qdisc = reading
+            .qdiscs
+            .iter()
+            .find(|qdisc| qdisc.dev == owner.dev && qdisc.handle == inner && !inner.is_none())?;
+        steps.push((qdisc.parent, inner));
+        inner = qdisc.parent.qdisc();
+        if inner == owner.handle {
+            break;
+        }
+    }
+    let [(class, qdisc)] = steps[..] else { return None };
+    let is_made = class != owner.handle && inner == owner.handle;
+    is_made.then(|| {
+        format!(
+            "{classid} is a class of {qdisc}, which hangs in {class}: lead the packets to {class} here, and to {classid} by a \
+            filter of {qdisc}"
+        )
+    })
+}
+
 /// Was a class meant whose number is the same digits in the other base?
 fn hexadecimal(reading: &PolicyModel, dev: &str, classid: Handle) -> Option<String> {
     let minor = format!("{:x}", classid.minor());
@@ -253,6 +278,7 @@ fn hexadecimal(reading: &PolicyModel, dev: &str, classid: Handle) -> Option<Stri
     let other = Handle::new(classid.major(), as_decimal);
     reading
         .class(dev, other)
+        .filter(|_| other != classid)
         .map(|_| format!("class numbers are hexadecimal: {other} is {as_decimal} in decimal"))
 }
 
@@ -483,10 +509,11 @@ fn mixed(reading: &PolicyModel, dev: &str) -> Option<Finding> {
     None
 }
 
-/// Does a filter lead what leaves its device to another one, where it may be held to a rate?
-fn leads_away(filter: &FilterDump) -> bool {
+/// Does a filter hold what leaves its device to a rate, or lead it to another device, which may do so?
+fn limits_or_leads_away(filter: &FilterDump) -> bool {
     let FilterEntry::Filter { actions, .. } = &filter.entry else { return false };
-    !filter.parent.sees_arriving() && actions.iter().any(|dump| dump.action.act.redirects_to().is_some())
+    let does = |act: &Act| matches!(act, Act::Police(_)) || act.redirects_to().is_some();
+    !filter.parent.sees_arriving() && actions.iter().any(|dump| does(&dump.action.act))
 }
 
 /// A device whose policy has classes or bands and no rate anywhere.
@@ -495,7 +522,7 @@ fn unlimited(reading: &PolicyModel, dev: &str) -> Option<Finding> {
     if reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && reading.has_own_rate(qdisc))
         || reading.down.iter().any(|down| down == dev)
         || reading.lost.tree(dev)
-        || reading.filters.iter().any(|filter| filter.dev == dev && leads_away(filter))
+        || reading.filters.iter().any(|filter| filter.dev == dev && limits_or_leads_away(filter))
     {
         return None;
     }

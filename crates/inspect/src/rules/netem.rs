@@ -206,6 +206,7 @@ impl Netem<'_> {
     fn fitting(&self) -> (u64, &'static str) {
         match self.in_time(Nanos(self.delay().0 + Nanos::millis(200).0)) {
             ..FIRST_WINDOW => (FIRST_WINDOW, "hold the ten packets that a connection may begin with"),
+            fits if self.delay() == Nanos(0) => (fits, "hold a fifth of a second"),
             fits => (fits, "hold the delay and a fifth of a second"),
         }
     }

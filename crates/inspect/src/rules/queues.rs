@@ -646,6 +646,10 @@ fn target(reading: &PolicyModel, length: &Length<'_>) -> Option<Finding> {
         QdiscParams::Codel(params) => params.target_us,
         _ => return None,
     };
+    // Where the unit is in doubt, R17 says so.
+    if super::units::is_doubtful(length.step, "target") {
+        return None;
+    }
     let target = Nanos::micros(u64::from(target?));
     // Rates count what a size table makes of a packet.
     let stab = reading.root(length.dev).and_then(|root| root.stab.as_ref());

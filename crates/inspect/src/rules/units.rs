@@ -197,6 +197,12 @@ fn unit_finding(reading: &PolicyModel, unit: &Unit<'_>) -> Finding {
     }
 }
 
+/// Is the unit of the value behind this word of a command unexpected?
+pub(super) fn is_doubtful(step: &Step, keyword: &str) -> bool {
+    let value = step.after(keyword);
+    value.is_some_and(|value| units_of(step).iter().any(|unit| std::ptr::eq(unit.value, value)))
+}
+
 /// Rates and times in a command whose unit is unexpected.
 fn units_of(step: &Step) -> Vec<Unit<'_>> {
     let pairs = step.words.windows(2);

@@ -160,7 +160,7 @@ fn a_mark_that_the_mask_of_its_filter_takes_away() {
 fn a_remedy_names_what_it_changes() {
     let text = "tc qdisc add dev eth0 root handle 1: htb default 12\n\
                 tc class add dev eth0 parent 1: classid 1:12 htb rate 10mbit\n\
-                tc qdisc add dev eth0 parent 1:12 handle 12: fq_codel target 5 interval 100";
+                tc qdisc add dev eth0 parent 1:12 handle 12: fq_codel target 5us interval 100us";
     let found = findings_of(text, &[Rule::Limit]);
     assert!(!found.is_empty());
     for one in &found {
@@ -707,6 +707,12 @@ fn a_rate_on_the_device_that_packets_are_led_to() {
     let away = "tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match u32 0 0 flowid 1:1 \
                 action mirred egress redirect dev eth0";
     silent(&of(away), &[Rule::Unlimited]);
+    let policed = "tc qdisc add dev eth1 clsact\n\
+                   tc filter add dev eth1 egress matchall action police rate 5mbit burst 64k drop";
+    silent(&of(policed), &[Rule::Unlimited]);
+    // What arrives is another matter.
+    let arriving = policed.replace("egress", "ingress");
+    check_finding(&of(&arriving), &[Rule::Unlimited], &["nothing on eth1 holds a rate"]);
 }
 
 /// What INPUT marks is for the machine itself: no rule of FORWARD sees it, and no queue.
@@ -728,4 +734,30 @@ fn a_frame_under_a_size_table_takes_longer() {
                 tc class add dev eth0 parent 1: classid 1:10 htb rate 300kbit\n\
                 tc qdisc add dev eth0 parent 1:10 fq_codel";
     check_finding(text, &[Rule::Limit], &["counted as ", " by stab, at 300 kbit/s"]);
+}
+
+/// Asked of Linux 6.1: each qdisc looks for a class among its own, prio by the number behind the colon.
+#[test]
+fn classes_of_inner_qdiscs_are_reached_in_steps() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 12\n\
+                tc class add dev eth0 parent 1: classid 1:12 htb rate 10mbit\n\
+                tc qdisc add dev eth0 parent 1:12 handle 20: prio\n\
+                tc filter add dev eth0 parent 1: prio 1 u32 match ip dport 22 0xffff flowid 20:1\n\
+                tc filter add dev eth0 parent 20: prio 1 u32 match ip dport 22 0xffff flowid 1:12";
+    let found = findings_of(text, &[Rule::Nowhere]);
+    let steps = "lead the packets to 1:12 here, and to 20:1 by a filter of 20:";
+    assert!(found[0].starts_with("4 error R6") && found[0].contains(steps), "{found:?}");
+    assert!(found[1].contains("its packets take 20:2, the band of priority 0"), "{found:?}");
+    assert!(!found.iter().any(|one| one.contains("hexadecimal")), "{found:?}");
+}
+
+/// What only leads packets away sorts none.
+#[test]
+fn packets_of_ipv6_that_no_filter_leads_away() {
+    let text = "tc qdisc add dev eth0 root handle 1: prio\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match u32 0 0 action mirred egress redirect \
+                dev eth1\n\
+                tc qdisc add dev eth1 root handle 1: tbf rate 10mbit burst 20k latency 50ms";
+    let beyond = ["IPv6 is not led away from eth0", "IPv6 escapes what holds IPv4"];
+    check_finding(text, &[Rule::OtherProtocols], &beyond);
 }

@@ -587,6 +587,32 @@ tc qdisc add dev eth0 parent 1:2 handle 20: prio";
 }
 
 #[test]
+fn marks_of_connections_are_shown_as_each_filter_sees_them() {
+    let policy = "\
+tc qdisc add dev eth0 root handle 1: htb default 2
+tc class add dev eth0 parent 1: classid 1:1 htb rate 4mbit
+tc class add dev eth0 parent 1: classid 1:2 htb rate 4mbit
+tc filter add dev eth0 parent 1: protocol ip prio 1 handle 7 fw flowid 1:1
+tc qdisc add dev eth0 clsact
+tc filter add dev eth0 egress protocol ip prio 1 handle 7 fw action drop
+tc filter add dev eth0 egress protocol ip prio 2 u32 match ip dport 22 0xffff action skbedit mark 5
+tc filter add dev eth0 egress protocol ip prio 3 matchall action skbedit mark 9 pipe action connmark";
+    let words = "tcp 10.0.0.1:4 > 10.9.0.1:80 connmark 7";
+    let tracked = format!("iptables -t mangle -A POSTROUTING -m connmark --mark 3 -j ACCEPT\n{policy}");
+    let story = explain(&["eth0"], &tracked, words);
+    assert!(story.contains("mark 0x0 is not 0x7"), "{story}");
+    assert!(
+        story.contains("its mark becomes 0x9, its mark becomes its connection's, 0x7, it passes"),
+        "{story}"
+    );
+    assert!(story.contains("mark 0x7 = 0x7") && story.contains("ends: eth0 1:1"), "{story}");
+    let untracked = explain(&["eth0"], policy, words);
+    assert!(untracked.contains("`connmark` changes nothing"), "{untracked}");
+    assert!(untracked.contains("it has no connection whose mark it could get, it passes"), "{untracked}");
+    assert!(untracked.contains("mark 0x9 is not 0x7") && untracked.contains("ends: eth0 1:2"), "{untracked}");
+}
+
+#[test]
 fn a_packet_too_long_is_blamed_on_what_is_too_small() {
     let lost = |tbf: &str| {
         let policy = format!("tc qdisc add dev eth0 root handle 1: tbf rate 1mbit latency 70ms {tbf}");

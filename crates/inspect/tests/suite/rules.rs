@@ -783,7 +783,9 @@ fn a_target_is_shown_as_written_and_one_queue_has_no_others() {
             tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n";
         found(&format!("{policy}tc qdisc add dev eth0 parent 1:10 fq_codel target {target}\n"), &["R13"])
     };
-    assert!(of("5")[0].contains("a target of 5 µs (kept as 4 µs) is less than"), "{:?}", of("5"));
+    assert!(of("5us")[0].contains("a target of 5 µs (kept as 4 µs) is less than"), "{:?}", of("5us"));
+    // R17 asks what unit is meant.
+    assert_eq!(of("5"), [""; 0]);
     assert!(of("5ms")[0].contains("a target of 5.0 ms is less than"), "{:?}", of("5ms"));
     let bucket = because("tc qdisc add dev eth0 root tbf rate 10mbit burst 20k latency 200ms\n", "R19");
     assert!(bucket[0].contains("of delay") && !bucket[0].contains("other classes"), "{bucket:?}");

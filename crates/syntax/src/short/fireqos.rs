@@ -1,5 +1,8 @@
 //! FireQOS's configuration as short policies, as far as it maps: interfaces with their rates and links,
 //! classes with guaranteed rates and ceilings, matches by port, protocol, DSCP and host.
+//!
+//! What would put packets elsewhere is an error; what changes how classes are served, or is left out, is
+//! reported.
 
 use super::problem::Problem;
 use super::sqm::Imported;
@@ -21,7 +24,10 @@ pub fn read_fireqos(text: &str) -> Result<Vec<Imported>, Vec<Problem>> {
             continue;
         };
         match first {
-            "interface" | "interface4" | "interface46" | "interface6" => reader.interface(span, rest),
+            "interface" | "interface4" | "interface46" | "interface6" => {
+                reader.interface(span, rest);
+                reader.families(first, span);
+            }
             "class" | "class4" | "class46" | "class6" => reader.class(span, rest),
             "match" | "match4" | "match46" | "match6" => reader.matches(span, rest),
             other => reader.wrong(
@@ -45,6 +51,8 @@ struct Reader {
 }
 
 struct Interface {
+    /// What is shaped on it: `input`, `output` or `bidirectional`.
+    way: String,
     entries: Vec<Entry>,
     notes: Vec<Problem>,
     classes: Vec<Class>,
@@ -61,8 +69,16 @@ struct Class {
 
 impl Interface {
     fn policy(self) -> Imported {
-        let Interface { mut entries, notes, classes } = self;
+        let Interface { way: _, mut entries, mut notes, classes } = self;
         // What belongs to no class needs none of its own.
+        let defaults = classes.iter().filter(|class| class.name == "default" && !class.entries.is_empty());
+        notes.extend(defaults.map(|class| {
+            left_out(
+                class.span,
+                "what is said of the class default",
+                "the rest has what the other classes leave",
+            )
+        }));
         let table: Vec<Entry> = classes
             .into_iter()
             .filter(|class| class.name != "default")
@@ -94,6 +110,22 @@ impl Interface {
 }
 
 impl Reader {
+    /// Which packets an interface's classes are for, where it is not all.
+    fn families(&mut self, keyword: &str, span: Span) {
+        let only = match keyword {
+            "interface" | "interface4" => "IPv4",
+            "interface6" => "IPv6",
+            _ => return,
+        };
+        if let Some(interface) = self.interfaces.last_mut() {
+            interface.notes.push(Problem::new(
+                span,
+                format!("FireQOS's matches are for {only} alone here; those of a short policy are for both"),
+                "write interface46 where both are meant",
+            ));
+        }
+    }
+
     fn wrong(&mut self, span: Span, what: impl Into<String>, remedy: impl Into<String>) {
         self.problems.push(Problem::new(span, what, remedy));
     }
@@ -123,6 +155,7 @@ impl Reader {
                 return;
             }
         };
+        let mut notes = Vec::new();
         let mut side = sides;
         let mut link: Vec<&str> = Vec::new();
         let mut link_span = span;
@@ -145,13 +178,17 @@ impl Reader {
                     side = sides;
                 }
                 // Whose side the encapsulation is on is nothing to us: the link has it.
-                "local" | "remote" | "balanced" => {}
+                "local" | "remote" => {}
+                "balanced" => notes.push(balanced(span)),
                 "adsl" | "ethernet" | "pppoe-llc" | "pppoe-vcmux" | "pppoa-llc" | "pppoa-vcmux"
                 | "bridged-llc" | "bridged-vcmux" | "ipoa-llc" | "ipoa-vcmux" => {
                     link.push(word);
                     link_span = span;
                 }
-                "qdisc" | "minrate" | "mtu" | "r2q" | "burst" | "cburst" | "quantum" => at += 1,
+                "qdisc" | "minrate" | "mtu" | "r2q" | "burst" | "cburst" | "quantum" => {
+                    at += 1;
+                    notes.push(left_out(span, word, OWN));
+                }
                 other => self.wrong(
                     span,
                     format!("\"{other}\" has no place in a short policy"),
@@ -168,7 +205,7 @@ impl Reader {
             };
             entries.push(text("link", &kind, link_span));
         }
-        self.interfaces.push(Interface { entries, notes: Vec::new(), classes: Vec::new() });
+        self.interfaces.push(Interface { way: (*way).to_owned(), entries, notes, classes: Vec::new() });
     }
 
     /// `class NAME [commit R] [max R] [kind…]`; FireQOS gives unclassified traffic no class, so `default` is
@@ -211,13 +248,21 @@ impl Reader {
                     "what is said last counts",
                 )),
                 "pfifo" | "bfifo" => class.entries.push(text("queue", "plain", span)),
-                "fq_codel" | "codel" | "sfq" | "htb" | "balanced" => {}
-                "prio" | "priority" | "quantum" | "r2q" | "burst" | "cburst" | "qdisc" => at += 1,
-                "options" => at += 1,
+                "fq_codel" => {}
+                "balanced" => interface.notes.push(balanced(span)),
+                "codel" | "sfq" | "htb" => interface.notes.push(left_out(span, word, OWN)),
+                "prio" | "priority" | "quantum" | "r2q" | "burst" | "cburst" | "qdisc" | "options" => {
+                    at += 1;
+                    interface.notes.push(left_out(span, word, OWN));
+                }
                 other => strange.push((other.to_owned(), span)),
             }
         }
         if name != "default" {
+            // FireQOS guarantees a class that says nothing a hundredth of the interface's rate.
+            if !class.entries.iter().any(|entry| entry.key == "share") {
+                class.entries.push(text("share", "1%", name_span));
+            }
             // The first class goes first, as in FireQOS by its order.
             if first {
                 class.entries.push(Entry {
@@ -239,10 +284,15 @@ impl Reader {
         }
     }
 
-    /// `match [tcp|udp|icmp] [port|ports|sport|dport P,Q:R] [dscp D] [src|dst|host A]`
+    /// `match [tcp|udp|icmp] [port|ports P,Q:R] [dscp D] [src|dst|host A]`
     fn matches(&mut self, span: Span, words: &[Word<'_>]) {
-        let Some(class) = self.interfaces.last_mut().and_then(|interface| interface.classes.last_mut())
-        else {
+        let Some(Interface { way, notes, classes, .. }) = self.interfaces.last_mut() else {
+            self.wrong(span, "a match before any class", "begin with: class NAME");
+            return;
+        };
+        // The host of the LAN sends uploads and receives downloads; in both directions FireQOS exchanges the two.
+        let own = if way == "input" { "dst" } else { "src" };
+        let Some(class) = classes.last_mut() else {
             self.wrong(span, "a match before any class", "begin with: class NAME");
             return;
         };
@@ -256,8 +306,8 @@ impl Reader {
             let node = |text: String, span: Span| SpannedValue { span, value: TomlValue::Text(text) };
             match (word, value) {
                 ("tcp" | "udp", _) => protocol = word,
-                ("all", None) => requested += 1,
-                ("port" | "ports" | "sport" | "sports" | "dport" | "dports", Some((ports, span))) => {
+                ("all", None) if class.name == "default" => requested += 1,
+                ("port" | "ports", Some((ports, span))) => {
                     at += 1;
                     requested += 1;
                     for range in ports.split(',') {
@@ -271,12 +321,24 @@ impl Reader {
                     requested += 1;
                     class.dscp.extend(dscp.split(',').map(|one| node(one.to_uppercase(), span)));
                 }
-                ("src" | "dst" | "host" | "ip", Some((hosts, span))) => {
+                (key, Some((hosts, span))) if key == own || matches!(key, "host" | "ip") => {
                     at += 1;
                     requested += 1;
                     class.hosts.extend(hosts.split(',').map(|one| node(one.to_owned(), span)));
                 }
-                ("prio", Some(_)) => at += 1,
+                ("prio", Some(_)) => {
+                    at += 1;
+                    notes.push(left_out(
+                        span,
+                        "a match's prio",
+                        "classes are tried in the order of the file",
+                    ));
+                }
+                // The word behind it is its value.
+                ("sport" | "sports" | "dport" | "dports" | "src" | "dst", Some(_)) => {
+                    at += 1;
+                    wrong.push((format!("{word}, on one side alone"), span));
+                }
                 _ => wrong.push((word.to_owned(), span)),
             }
         }
@@ -289,10 +351,22 @@ impl Reader {
             self.wrong(
                 span,
                 format!("a short policy cannot match this: {what}"),
-                "it matches ports, applications, DSCPs and hosts, each alone; keep the rest in a script",
+                "it matches ports of either side (`ports`), DSCPs and hosts of the LAN, each alone; keep the rest \
+                in a script",
             );
         }
     }
+}
+
+/// Where a short policy has something of its own.
+const OWN: &str = "a short policy has its own; see tidegate policy help";
+
+fn left_out(span: Span, what: &str, instead: &str) -> Problem {
+    Problem::new(span, format!("{what} is not taken over"), instead)
+}
+
+fn balanced(span: Span) -> Problem {
+    left_out(span, "balanced", "the classes of a short policy are served in the order of the file")
 }
 
 fn text(key: &str, value: &str, span: Span) -> Entry {
@@ -358,7 +432,7 @@ mod tests {
                 "down = 10500kbit",
                 "up = 800kbit",
                 "link = adsl pppoe-llc",
-                "classes = { voip = { share = 100kbit; queue = plain; first = true; ports = udp 5060, udp 10000-10100; dscp = EF }; bulk = { ceil = 90%; hosts = 192.168.1.50 } }",
+                "classes = { voip = { share = 100kbit; queue = plain; first = true; ports = udp 5060, udp 10000-10100; dscp = EF }; bulk = { ceil = 90%; share = 1%; hosts = 192.168.1.50 } }",
             ]
         );
     }
@@ -366,12 +440,35 @@ mod tests {
     #[test]
     fn unmapped_settings_are_reported_with_their_place() {
         let text = "interface eth0 world output rate 1mbit\n class a\n  match tcp syn\n  match tcp port 22 \
-        dscp EF\nserver_mode on\n";
+        dscp EF\nserver_mode on\n class b\n  match tcp sports 80\n  match dst 192.0.2.1\n  match all\n";
         let problems: Vec<(usize, String)> = read_fireqos(text)
             .expect_err("does not map")
             .into_iter()
             .map(|p| (p.span.line, p.what))
             .collect();
-        assert_eq!(problems.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5]);
+        assert_eq!(problems.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5, 7, 8, 9]);
+    }
+
+    #[test]
+    fn what_is_left_out_is_reported() {
+        let text = "interface eth0 world input rate 10mbit balanced minrate 10kbit\n class a sfq prio 3\n  \
+                    match dst 192.168.1.2 prio 4\n class default commit 1mbit\n";
+        let policies = read_fireqos(text).expect("is read");
+        let notes: Vec<(usize, &str)> =
+            policies[0].notes.iter().map(|note| (note.span.line, note.what.as_str())).collect();
+        assert_eq!(
+            notes,
+            [
+                (1, "balanced is not taken over"),
+                (1, "minrate is not taken over"),
+                (1, "FireQOS's matches are for IPv4 alone here; those of a short policy are for both"),
+                (2, "sfq is not taken over"),
+                (2, "prio is not taken over"),
+                (3, "a match's prio is not taken over"),
+                (4, "what is said of the class default is not taken over"),
+            ]
+        );
+        let both = read_fireqos("interface46 eth0 world output rate 1mbit\n class a\n  match port 22\n");
+        assert!(both.is_ok_and(|policies| policies[0].notes.is_empty()));
     }
 }

@@ -258,7 +258,13 @@ fn recipe(settings: &[Setting], start: Span, policy: &mut Imported) {
     };
     policy.entries.push(text("kind", kind, span));
     match name {
-        "simple.qos" | "layer_cake.qos" | "simplest.qos" | "simplest_tbf.qos" => {}
+        "simple.qos" | "simplest.qos" | "simplest_tbf.qos" => {}
+        "layer_cake.qos" => policy.notes.push(Problem::new(
+            span,
+            "layer_cake.qos has three tins for uploads, and one for downloads, whose DSCPs it clears; this cake has \
+            four tins both ways and changes no DSCP",
+            "write `diffserv3` and `besteffort wash` in a script of tc where that matters",
+        )),
         "piece_of_cake.qos" => policy.notes.push(Problem::new(
             span,
             "piece_of_cake.qos has one tin; this cake has four, which DSCPs choose",
