@@ -77,8 +77,8 @@ fn nowhere(reading: &PolicyModel, filter: &FilterDump) -> Option<Finding> {
         .qdiscs
         .iter()
         .find(|qdisc| qdisc.dev == filter.dev && qdisc.handle == filter.parent.qdisc())?;
-    // Each looks for it among its own classes (asked of Linux 6.1 about HTB and HFSC), and HFSC lists itself as
-    // a class.
+    // Each looks for it among its own classes (asked of Linux 6.1 about HTB and HFSC), and HFSC lists itself
+    // as a class.
     let is_there = classid.minor() != 0
         && reading.class(&filter.dev, classid).is_some()
         && classid.qdisc() == owner.handle;

@@ -1,7 +1,7 @@
 //! Findings about newcomers' policies that were once wrong: each with what Linux does.
 
-use crate::common::{check_finding, findings_of, silent};
-use tidegate_inspect::Rule;
+use crate::common::{check_finding, findings_of, reading, silent};
+use tidegate_inspect::{Rule, check};
 
 /// The result of a filter is not always known: packets beside those that it matches are still found.
 #[test]
@@ -751,13 +751,15 @@ fn classes_of_inner_qdiscs_are_reached_in_steps() {
     assert!(!found.iter().any(|one| one.contains("hexadecimal")), "{found:?}");
 }
 
-/// What only leads packets away sorts none.
+/// What only leads packets away sorts none; from an ifb they come back.
 #[test]
 fn packets_of_ipv6_that_no_filter_leads_away() {
     let text = "tc qdisc add dev eth0 root handle 1: prio\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match u32 0 0 action mirred egress redirect \
-                dev eth1\n\
-                tc qdisc add dev eth1 root handle 1: tbf rate 10mbit burst 20k latency 50ms";
-    let beyond = ["IPv6 is not led away from eth0", "IPv6 escapes what holds IPv4"];
-    check_finding(text, &[Rule::OtherProtocols], &beyond);
+                dev ifb0\n\
+                tc qdisc add dev ifb0 root handle 1: tbf rate 10mbit burst 20k latency 50ms";
+    let found = check(&mut reading(&["eth0", "ifb0"], text));
+    let found = found.iter().find(|one| one.rule == Rule::OtherProtocols).expect("R14");
+    assert_eq!(found.what, "IPv6 is not led away from eth0: all of it waits in 1:2");
+    assert!(found.because.contains("IPv6 escapes what holds IPv4"), "{}", found.because);
 }
