@@ -290,8 +290,8 @@ impl Reader {
             self.wrong(span, "a match before any class", "begin with: class NAME");
             return;
         };
-        // The host of the LAN sends uploads and receives downloads; for both directions at once FireQOS exchanges
-        // the two.
+        // The host of the LAN sends uploads and receives downloads; for both directions at once FireQOS
+        // exchanges the two.
         let own = if way == "input" { "dst" } else { "src" };
         let Some(class) = classes.last_mut() else {
             self.wrong(span, "a match before any class", "begin with: class NAME");
