@@ -1,121 +1,22 @@
 //! The filters that a packet was shown, list by list, and what they decided.
 
+use super::counted::{ActionCounts, Counted, MOST_RESTARTS};
 use super::{ExplainStep, Moment, StepOutcome, ethertype_name, tables, waits};
 use crate::bytes::{condition_words, key_words};
 use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, PolicyModel, SourceLocation};
 use std::cell::Cell;
-use std::collections::BTreeMap;
-use tidegate_gateway::Gateway;
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Handle, Head};
-use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump, U32Hits};
+use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{
     Act, ClassLayout, Control, Ctinfo, FilterOp, FilterParams, FlowParams, Kind, Mpls, MplsHow, Op,
     QdiscParams, Skbedit,
 };
 
-/// How often classification of one packet starts again (`goto chain`, `reclassify`), as in the engine; then
-/// it is dropped.
-const MOST_RESTARTS: u64 = 16;
 /// How often one packet is sent from action to action (`jump`), as in the engine.
 const MOST_JUMPS: usize = 32;
 /// How deep lists are followed: no tree that a packet can pass is deeper.
 const MOST_LISTS: usize = 64;
-
-/// What identifies a filter: device, parent, chain, preference, handle.
-type Name = (String, Handle, u32, u16, u32);
-
-/// What a filter counted.
-struct FilterCounts {
-    /// Of those that count each condition.
-    hits: Option<U32Hits>,
-    /// The packets that went over the limits of each of its actions; of connmark, that had a connection.
-    over: Vec<u64>,
-    /// The packets that each of its actions gave what was written in their connection's mark (ctinfo).
-    marked: Vec<u64>,
-    /// The packets that came to its first action.
-    acted: u64,
-}
-
-/// What filters counted.
-pub(super) struct Counted(BTreeMap<Name, FilterCounts>);
-
-fn name(dump: &FilterDump) -> Option<Name> {
-    let FilterEntry::Filter { handle, .. } = &dump.entry else { return None };
-    Some((dump.dev.clone(), dump.parent, dump.chain, dump.pref, *handle))
-}
-
-impl Counted {
-    /// What the filters of a machine have counted so far.
-    pub(super) fn of(reading: &PolicyModel, gateway: &mut Gateway) -> Counted {
-        let mut lists: Vec<(&str, Handle)> =
-            reading.filters.iter().map(|f| (f.dev.as_str(), f.parent)).collect();
-        lists.sort_unstable();
-        lists.dedup();
-        let mut all = BTreeMap::new();
-        for (dev, parent) in lists {
-            let Some(device) = gateway.device(dev) else { continue };
-            for dump in
-                gateway.own_filters(crate::reading::CARRIED_OUT_AT, device, parent).unwrap_or_default()
-            {
-                if let (Some(name), FilterEntry::Filter { hits, actions, .. }) = (name(&dump), &dump.entry) {
-                    let over = actions.iter().map(|action| u64::from(action.overlimits)).collect();
-                    let marked = actions.iter().map(|action| action.ctinfo.mark_set).collect();
-                    let acted = actions.first().map_or(0, |action| action.packets);
-                    all.insert(name, FilterCounts { hits: hits.clone(), over, marked, acted });
-                }
-            }
-        }
-        Counted(all)
-    }
-
-    /// What they have counted since.
-    pub(super) fn since(mut self, before: &Counted) -> Counted {
-        for (name, FilterCounts { hits, over, marked, acted }) in &mut self.0 {
-            let Some(earlier) = before.0.get(name) else { continue };
-            *acted = acted.saturating_sub(earlier.acted);
-            over.iter_mut().zip(&earlier.over).for_each(|(now, before)| *now -= before);
-            marked.iter_mut().zip(&earlier.marked).for_each(|(now, before)| *now -= before);
-            if let (Some(hits), Some(had)) = (hits, &earlier.hits) {
-                hits.lookups -= had.lookups;
-                hits.matched -= had.matched;
-                hits.mark -= had.mark;
-                hits.keys.iter_mut().zip(&had.keys).for_each(|(now, before)| *now -= before);
-            }
-        }
-        self
-    }
-
-    pub(super) fn hits(&self, dump: &FilterDump) -> Option<&U32Hits> {
-        self.0.get(&name(dump)?)?.hits.as_ref()
-    }
-
-    /// Did a packet come to the actions of a filter as often as classification starts again at most?
-    fn goes_around(&self, dump: &FilterDump) -> bool {
-        name(dump).and_then(|name| self.0.get(&name)).is_some_and(|counts| counts.acted > MOST_RESTARTS)
-    }
-
-    /// What the actions of a filter did, as far as they count it.
-    fn of_actions(&self, dump: &FilterDump) -> ActionCounts<'_> {
-        ActionCounts(name(dump).and_then(|name| self.0.get(&name)))
-    }
-}
-
-/// What the actions of one filter counted.
-#[derive(Clone, Copy)]
-struct ActionCounts<'c>(Option<&'c FilterCounts>);
-
-impl ActionCounts<'_> {
-    /// Did a packet go over the limits of this action? Of connmark: had it a connection?
-    fn went_over(self, action: usize) -> bool {
-        self.0.and_then(|counts| counts.over.get(action)).is_some_and(|over| *over > 0)
-    }
-
-    /// Did this action (ctinfo) give it the mark of its connection?
-    fn marked(self, action: usize) -> bool {
-        self.0.and_then(|counts| counts.marked.get(action)).is_some_and(|marked| *marked > 0)
-    }
-}
 
 /// A packet before a list.
 #[derive(Clone, Copy)]
@@ -163,8 +64,10 @@ pub(super) enum Decision {
     Nothing,
     /// This class.
     Class(Handle),
-    /// A filter that distributes by a hash chose: the class is that of the queue the packet is in.
+    /// A filter of a kind whose choice the engine knows best named this one.
     Some(Handle),
+    /// A filter distributes by a hash over as many classes from this one on; 0: without end.
+    Dealt(Handle, u32),
     /// Continues with the filters of this chain.
     Chain(u32),
     /// An action decided by chance, or started classification again: the result is the queue the packet is
@@ -446,7 +349,9 @@ fn leads(params: &FilterParams, acts: bool) -> Decision {
         FilterParams::U32(u32) => u32.classid,
         FilterParams::Cgroup(_) => None,
         FilterParams::Route(route) => return Decision::Some(route.classid.unwrap_or(Handle::NONE)),
-        FilterParams::Flow(flow) => return Decision::Some(flow.baseclass.unwrap_or(Handle::NONE)),
+        FilterParams::Flow(flow) => {
+            return Decision::Dealt(flow.baseclass.unwrap_or(Handle::NONE), flow.divisor);
+        }
     };
     class.map_or(Decision::Nothing, Decision::Class)
 }
@@ -745,29 +650,70 @@ fn within(
     } else {
         lists(reading, qdisc, here, counted, &mut lines)
     };
-    let inferred = match decision {
+    let wanted = match decision {
         Decision::Gone => return (lines, None),
         Decision::Open if engine.is_none() => return (lines, None),
-        Decision::Class(class) => Some(class),
-        Decision::Some(_) | Decision::Open => engine,
-        Decision::Nothing | Decision::Chain(_) => None,
+        Decision::Class(class) => Wanted::Class(class),
+        Decision::Some(class) if !own(&class) => Wanted::Class(class),
+        Decision::Dealt(base, classes) if engine.is_none_or(|class| !is_dealt(class, base, classes)) => {
+            Wanted::Dealt
+        }
+        Decision::Some(_) | Decision::Dealt(..) | Decision::Open => {
+            engine.map_or(Wanted::Nothing, Wanted::Class)
+        }
+        Decision::Nothing | Decision::Chain(_) => Wanted::Nothing,
     };
     debug_assert!(
-        engine.is_none() || inferred.filter(leaf).is_none_or(|class| engine == Some(class)),
-        "the engine chose {engine:?}, the filters {inferred:?}"
+        engine.is_none() || wanted.class().filter(leaf).is_none_or(|class| engine == Some(class)),
+        "the engine chose {engine:?}, the filters {wanted:?}"
     );
-    let known = inferred.filter(own);
+    let known = wanted.class().filter(own);
     if let Some(class) = engine {
         if known != Some(class) {
-            lines.extend(by_default(reading, qdisc, before, inferred, class));
+            lines.extend(by_default(reading, qdisc, before, wanted, class));
         }
         for class in moment.stop.classes.iter().filter(|class| class.qdisc() == qdisc.handle) {
             lines.extend(class_line(reading, here.dev, *class));
         }
     } else if has_classes(reading, qdisc) && qdisc.kind.classes() != ClassLayout::One {
-        lines.push(nowhere(reading, qdisc, inferred));
+        lines.push(nowhere(reading, qdisc, wanted));
     }
     (lines, engine)
+}
+
+/// Which class the filters of a qdisc gave a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// None.
+    Nothing,
+    /// This one.
+    Class(Handle),
+    /// One by a hash, which is not that in which the packet is.
+    Dealt,
+}
+
+impl Wanted {
+    fn class(self) -> Option<Handle> {
+        match self {
+            Wanted::Class(class) => Some(class),
+            Wanted::Nothing | Wanted::Dealt => None,
+        }
+    }
+
+    /// Why the packet is in no class that filters gave it.
+    fn why_not(self, reading: &PolicyModel, qdisc: &QdiscDump) -> String {
+        match self {
+            Wanted::Nothing => "no filter decides".to_owned(),
+            Wanted::Class(class) => no_queue(reading, qdisc, class),
+            Wanted::Dealt => "the hash names a class that takes no packets".to_owned(),
+        }
+    }
+}
+
+/// Is a class one of those that a filter distributes packets over?
+fn is_dealt(class: Handle, base: Handle, classes: u32) -> bool {
+    let at = class.0.checked_sub(base.0);
+    class.qdisc() == base.qdisc() && at.is_some_and(|at| classes == 0 || at < classes)
 }
 
 /// Whether a priority chooses alone here. HTB's own handle does too: past all classes.
@@ -830,28 +776,25 @@ fn by_default(
     reading: &PolicyModel,
     qdisc: &QdiscDump,
     priority: u32,
-    wanted: Option<Handle>,
+    wanted: Wanted,
     got: Handle,
 ) -> Option<ExplainStep> {
-    let because = match wanted {
-        Some(class) => no_queue(reading, qdisc, class),
-        None => "no filter decides".to_owned(),
-    };
+    let because = wanted.why_not(reading, qdisc);
     let default = || format!("{because}: the default class {got}");
     let what = match &qdisc.params {
         QdiscParams::Htb(htb) if htb.default as u16 == got.minor() => default(),
         QdiscParams::Hfsc(hfsc) if hfsc.default == got.minor() => default(),
         QdiscParams::Htb(_) | QdiscParams::Hfsc(_) => format!("it goes to {got}; why is not known here"),
-        QdiscParams::Prio(prio) if wanted.is_none() && Handle(priority).major() != 0 => format!(
+        QdiscParams::Prio(prio) if wanted == Wanted::Nothing && Handle(priority).major() != 0 => format!(
             "priority {} names a class of another qdisc and counts as 0 here, band {} by the map: {got}",
             Handle(priority),
             prio.priomap[0]
         ),
-        QdiscParams::Prio(prio) if wanted.is_none() => {
+        QdiscParams::Prio(prio) if wanted == Wanted::Nothing => {
             format!("priority {priority} is band {} by the map: {got}", prio.priomap[priority as usize & 15])
         }
         QdiscParams::Prio(_) | QdiscParams::Ets(_)
-            if wanted.is_some_and(|class| class.minor() == got.minor()) =>
+            if wanted.class().is_some_and(|class| class.minor() == got.minor()) =>
         {
             format!("{because}; {} looks at the number behind the colon only: {got}", qdisc.kind.name())
         }
@@ -882,14 +825,13 @@ fn no_queue(reading: &PolicyModel, qdisc: &QdiscDump, class: Handle) -> String {
     }
 }
 
-fn nowhere(reading: &PolicyModel, qdisc: &QdiscDump, wanted: Option<Handle>) -> ExplainStep {
+fn nowhere(reading: &PolicyModel, qdisc: &QdiscDump, wanted: Wanted) -> ExplainStep {
     let because = match wanted {
-        Some(class) if class == qdisc.handle && qdisc.kind == Kind::Htb => {
+        Wanted::Class(class) if class == qdisc.handle && qdisc.kind == Kind::Htb => {
             return note("that is HTB itself: past all classes, by the direct queue, unshaped".to_owned());
         }
-        Some(class) if class == qdisc.handle => "that is the qdisc itself".to_owned(),
-        Some(class) => no_queue(reading, qdisc, class),
-        None => "no filter decides".to_owned(),
+        Wanted::Class(class) if class == qdisc.handle => "that is the qdisc itself".to_owned(),
+        _ => wanted.why_not(reading, qdisc),
     };
     note(match &qdisc.params {
         QdiscParams::Htb(htb) if htb.default == 0 => {

@@ -5,6 +5,7 @@
 //! reads those notes; where it differs from the engine, that is a bug of tidegate's and a debug build stops.
 
 mod conditions;
+mod counted;
 mod filters;
 mod rules;
 mod tables;
@@ -14,7 +15,8 @@ use crate::packet::Packet;
 use crate::probe::{Glimpse, Loss, PacketEntry, ProbeResult, Prober, Stop};
 use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, PolicyModel, SourceLocation};
 use crate::words;
-use filters::{Carried, Counted};
+use counted::Counted;
+use filters::Carried;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;

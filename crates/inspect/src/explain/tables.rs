@@ -2,9 +2,9 @@
 //! bucket.
 
 use super::ExplainStep;
+use super::counted::Counted;
 use super::filters::{
-    Counted, Decision, Here, count, is_filter, line, matches_protocol, note, other_protocol, place_of,
-    settled, words,
+    Decision, Here, count, is_filter, line, matches_protocol, note, other_protocol, place_of, settled, words,
 };
 use crate::bytes::{Part, compare, key_words};
 use crate::reading::PolicyModel;

@@ -10,7 +10,7 @@ use crate::walk::ways::{self, translates};
 use crate::walk::{Parts, RuleKey, RuleSeen};
 use crate::words::named;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::QdiscDump;
+use tidegate_policy::dump::{FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Family, NetfilterTarget};
 
 /// Filters, and rules, that no packet reaches and whose culprits are looked for: each is compared with all
@@ -115,7 +115,13 @@ fn dead_filter(
     if !untouched || !same && !elsewhere && !hashed {
         return Ok(None);
     }
-    let to = own.map_or_else(|| "where it leads".to_owned(), |own| own.to_string());
+    let acts = matches!(&dump.entry, FilterEntry::Filter { actions, .. } if !actions.is_empty());
+    let to = match own {
+        // Hooks have no classes.
+        _ if acts && (own.is_none() || dump.parent.major() == u16::MAX) => "its actions".to_owned(),
+        Some(own) => own.to_string(),
+        None => "where it leads".to_owned(),
+    };
     // What these ask for is wider here than in truth: the packet may be none of theirs.
     let is_exact = is_theirs && !matches!(dump.kind, "basic" | "flower");
     let (level, because) = if same {

@@ -880,3 +880,19 @@ fn waits_that_a_limit_a_frame_or_a_wash_decides() {
     let notrack = of(notrack, "udp 192.168.1.7:5000 > 203.0.113.9:53 in eth1 out eth0");
     assert!(notrack.contains("its connection is not looked up"), "{notrack}");
 }
+
+#[test]
+fn a_hash_may_name_classes_that_are_not_there() {
+    let policy = "\
+tc qdisc add dev eth0 root handle 1: drr
+tc class add dev eth0 parent 1: classid 1:1 drr
+tc filter add dev eth0 parent 1: protocol ip prio 1 handle 1 flow map key src rshift 0 addend -10.0.0.1 divisor 8 \
+baseclass 1:1
+tc filter add dev eth0 parent 1: protocol ipv6 prio 2 flower ip_proto udp flowid 1:9";
+    let first = explain(&["eth0"], policy, "udp 10.0.0.1:4 > 10.9.0.1:80");
+    assert!(first.contains("ends: eth0 1:1,") && !first.contains("the hash names"), "{first}");
+    let second = explain(&["eth0"], policy, "udp 10.0.0.2:4 > 10.9.0.1:80");
+    assert!(second.contains("the hash names a class that takes no packets: no class takes it"), "{second}");
+    let missing = explain(&["eth0"], policy, "udp 2001:db8::1 > [2001:db8:2::7]:443");
+    assert!(missing.contains("1:9 is not there: no class takes it"), "{missing}");
+}
