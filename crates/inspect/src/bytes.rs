@@ -196,6 +196,14 @@ pub fn protocol_name(protocol: u8) -> String {
     crate::packet::protocol_word(protocol).map_or_else(|| protocol.to_string(), str::to_owned)
 }
 
+/// The keys of a u32 filter, each as [`key_words`] has it; one that compares nothing stands only for all.
+pub fn keys_words(keys: &[U32Key], protocol: u16) -> Vec<String> {
+    let compares = |key: &&U32Key| key.mask != 0;
+    let some = keys.iter().any(|key| compares(&key));
+    let all = keys.iter().take(1).filter(|_| !some);
+    keys.iter().filter(compares).chain(all).map(|key| key_words(key, protocol)).collect()
+}
+
 /// A key of u32 by the names of what it compares, without a packet: `tos 0x10/0xff`, `dport 22`.
 pub fn key_words(key: &U32Key, protocol: u16) -> String {
     let ipv4 = protocol == ethertype::IPV4 && key.offset_mask == 0;

@@ -340,15 +340,18 @@ impl Prober {
         from: DeviceId,
         came_back: bool,
     ) -> Option<(Pkt, Option<DeviceId>)> {
-        // Copies are no stops of the packet itself.
-        let other = |id: &DeviceId| *id != from && !self.copies.contains(id);
+        // Copies are no stops of the packet itself. It may be led back to the device where it came in.
+        let other = |id: &DeviceId| !self.copies.contains(id);
         let ids: Vec<DeviceId> = self.gateway.devices().filter(other).collect();
         let mut led = Vec::new();
         for device in ids {
             if self.gateway.take_redirect_target_flag(device) {
-                // Devices that redirected it further come before the one where it ended.
+                // Devices that redirected it further come before the one where it ended, or waits.
                 let further = self.note_losses(trip, device);
-                led.push((!further, !self.gateway.waiting(device).is_empty(), device));
+                let waits = !self.gateway.waiting(device).is_empty();
+                if device != from || waits {
+                    led.push((waits, !further, device));
+                }
             }
         }
         led.sort_unstable();

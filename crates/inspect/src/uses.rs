@@ -84,10 +84,14 @@ impl Uses {
         uses.received = reached.as_ref().map_or(Vec::new(), |reached| reached.received(reading));
         let rules: Vec<(RuleKey, MarkingRule)> = marking_rules(reading);
         let lost = reading.is_rule_lost();
+        // Where these files have no rule at all, others set the marks.
+        let foreign = rules.is_empty() && !by_connection;
         let mut open: BTreeMap<&str, bool> = BTreeMap::new();
         for (at, dump) in reading.filters.iter().enumerate() {
             let Some(key) = key_of(dump) else { continue };
-            let is_open = lost || *open.entry(&dump.dev).or_insert_with(|| undecided(reading, &dump.dev));
+            let is_open = lost
+                || foreign && asks_for_mark(dump)
+                || *open.entry(&dump.dev).or_insert_with(|| undecided(reading, &dump.dev));
             let exact = reached.as_mut().filter(|_| !is_open && dump.chain == 0);
             let exact = exact.and_then(|reached| {
                 let seen = reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
@@ -326,6 +330,17 @@ fn matches_mark(dump: &FilterDump, rule: &MarkingRule) -> bool {
     rule.rule.targets().filter_map(mark_bits).last().is_some_and(|written| fits_mark(dump, written))
 }
 
+/// Does a filter ask for a mark?
+fn asks_for_mark(dump: &FilterDump) -> bool {
+    match &dump.entry {
+        FilterEntry::Filter { handle, params: FilterParams::Fw(_), .. } => *handle != 0,
+        FilterEntry::Filter { params: FilterParams::U32(u32), .. } => {
+            u32.mark.is_some_and(|(mark, _)| mark != 0)
+        }
+        _ => false,
+    }
+}
+
 /// Whether a value under its mask fits the mark that a filter matches.
 fn fits_mark(dump: &FilterDump, (value, mask): (u32, u32)) -> bool {
     let FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. } = &dump.entry else { return false };
@@ -397,7 +412,7 @@ fn restores(reading: &PolicyModel) -> bool {
 
 /// The ifbs that get packets from an ingress only, where netfilter has not seen them and no action restores a
 /// mark.
-fn unmarked(reading: &PolicyModel) -> BTreeSet<String> {
+pub(crate) fn unmarked(reading: &PolicyModel) -> BTreeSet<String> {
     if restores(reading) {
         return BTreeSet::new();
     }

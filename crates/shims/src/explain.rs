@@ -189,7 +189,8 @@ fn class(op: &ClassOp, error: &TcError) -> Option<String> {
         }
         Errno::NoEnt => Some(format!("There is no class {id} on {dev}.")),
         Errno::Exist => Some(format!(
-            "There is a class {id} on {dev} already; write change or replace, or choose another number."
+            "There is a class {id} on {dev} already: choose another number, or write change or replace if its qdisc is \
+            of this kind."
         )),
         Errno::Busy => Some(format!("Class {id} has children, or a filter leads to it; delete those first.")),
         Errno::Inval

@@ -3,7 +3,7 @@
 use super::lead::Lead;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
-use tidegate_inspect::bytes::{condition_words, key_words};
+use tidegate_inspect::bytes::{condition_words, keys_words};
 use tidegate_inspect::{CLSACT_EGRESS, CLSACT_INGRESS, MarkingRule, Uses};
 use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
@@ -339,7 +339,7 @@ fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
             (fw.classid, format!("fw mark {handle}{mask}"))
         }
         FilterParams::U32(u32) => {
-            let keys: Vec<String> = u32.keys.iter().map(|key| key_words(key, dump.protocol)).collect();
+            let keys = keys_words(&u32.keys, dump.protocol);
             let mark = u32.mark.map_or(String::new(), |(value, mask)| format!(" mark {value:#x}/{mask:#x}"));
             let link = u32.link.map_or(String::new(), |table| match u32.hash {
                 Some((mask, at)) => format!(" → table {table:x}:, by the word at {at} & {mask:#010x}"),

@@ -2,15 +2,15 @@
 
 use super::counted::{ActionCounts, Counted, MOST_RESTARTS};
 use super::{ExplainStep, Moment, StepOutcome, ethertype_name, tables, waits};
-use crate::bytes::{condition_words, key_words};
+use crate::bytes::{condition_words, keys_words};
 use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, PolicyModel, SourceLocation};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Handle, Head};
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{
     Act, ClassLayout, Control, Ctinfo, FilterOp, FilterParams, FlowParams, Kind, Mpls, MplsHow, Op,
-    QdiscParams, Skbedit,
+    QdiscParams, Skbedit, VlanHow, VlanTag,
 };
 
 /// How often one packet is sent from action to action (`jump`), as in the engine.
@@ -33,8 +33,10 @@ pub(super) struct Here<'a> {
 /// What actions write on a packet during its explanation.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
-    /// The packet's EtherType, which labels of MPLS change.
+    /// The packet's EtherType as filters compare it: labels of MPLS and tags of VLANs change it.
     pub(super) ethertype: Cell<u16>,
+    /// What it was before each tag that was put on.
+    untagged: RefCell<Vec<u16>>,
     /// The packet's mark.
     pub(super) mark: Cell<u32>,
     /// Its connection's mark, where it has a connection.
@@ -393,6 +395,7 @@ fn acted(actions: &[ActionDump], here: Here<'_>, counts: ActionCounts<'_>) -> (S
                 carried.ethertype.set(*to);
                 written.push_str("a label of MPLS is taken off, ");
             }
+            Act::Vlan(vlan) => written.push_str(&carried.tagged(vlan.how, here.head)),
             _ => {}
         }
         let (before, control) = match &dump.action.act {
@@ -479,7 +482,7 @@ pub(super) fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actio
             format!("fw mark {handle:#x}{mask}{}", to(fw.classid))
         }
         FilterParams::U32(u32) => {
-            let keys: Vec<String> = u32.keys.iter().map(|key| key_words(key, dump.protocol)).collect();
+            let keys = keys_words(&u32.keys, dump.protocol);
             let mark = u32.mark.map_or(String::new(), |(value, mask)| format!(" mark {value:#x}/{mask:#x}"));
             let link = u32.link.map_or(String::new(), |table| format!(" → table {table:x}:"));
             format!("u32 {}{mark}{link}{}", keys.join(", "), to(u32.classid))
@@ -522,11 +525,12 @@ pub(super) fn edits(dump: &FilterDump) -> bool {
     actions.iter().any(|dump| matches!(dump.action.act, Act::Skbedit(_) | Act::Connmark(_) | Act::Ctinfo(_)))
 }
 
-/// Whether a filter puts labels of MPLS on packets, or takes them off.
+/// Whether a filter puts labels of MPLS or tags of VLANs on packets, or takes them off.
 fn labels(dump: &FilterDump) -> bool {
     let FilterEntry::Filter { actions, .. } = &dump.entry else { return false };
     let how = |dump: &ActionDump| match &dump.action.act {
         Act::Mpls(mpls) => matches!(mpls.how, MplsHow::Push(..) | MplsHow::Pop(_)),
+        Act::Vlan(vlan) => matches!(vlan.how, VlanHow::Push(_) | VlanHow::Pop),
         _ => false,
     };
     actions.iter().any(how)
@@ -549,6 +553,23 @@ impl Carried {
             text.push_str(&format!("its priority becomes {}, ", super::rules::priority(priority)));
         }
         text
+    }
+
+    /// Puts a VLAN's tag on or takes it off, and returns that in words; a changed one leaves the EtherType.
+    fn tagged(&self, how: VlanHow, head: &Head) -> String {
+        let mut before = self.untagged.borrow_mut();
+        match how {
+            VlanHow::Push(VlanTag { id, protocol, .. }) => {
+                before.push(self.ethertype.get());
+                self.ethertype.set(if protocol == 0 { VlanTag::DOT1Q } else { protocol });
+                format!("a tag of VLAN {id} is put on, ")
+            }
+            VlanHow::Pop => {
+                self.ethertype.set(before.pop().unwrap_or_else(|| head.ethertype()));
+                "its outermost tag of a VLAN is taken off, ".to_owned()
+            }
+            VlanHow::Modify(_) => String::new(),
+        }
     }
 
     /// Gives the packet these bits of its connection's mark, and returns that in words; nothing where it has
@@ -644,12 +665,25 @@ fn within(
     let given_here = leaf(&priority) && engine.is_some_and(|class| class != priority);
     let named =
         priority.qdisc() == qdisc.handle && names_leaf(reading, here.dev, qdisc, priority) && !given_here;
+    // HTB begins with the filters of an inner class that the priority names.
+    let begins = match qdisc.kind {
+        Kind::Htb if own(&priority) && has_inner(reading, here.dev, priority) && !given_here => {
+            lines.push(note(format!(
+                "its priority {priority} names an inner class: the filters of that class alone are evaluated"
+            )));
+            priority
+        }
+        _ => qdisc.handle,
+    };
     let decision = if named {
         lines.push(note(format!("its priority {priority} names the class: no filter is evaluated")));
         Decision::Class(priority)
     } else {
-        lists(reading, qdisc, here, counted, &mut lines)
+        lists(reading, qdisc, begins, here, counted, &mut lines)
     };
+    // multiq carries out the actions of its filters, and takes the transmit queue's band whatever they name.
+    let decision =
+        if qdisc.kind == Kind::Multiq && decision != Decision::Gone { Decision::Nothing } else { decision };
     let wanted = match decision {
         Decision::Gone => return (lines, None),
         Decision::Open if engine.is_none() => return (lines, None),
@@ -675,6 +709,10 @@ fn within(
         for class in moment.stop.classes.iter().filter(|class| class.qdisc() == qdisc.handle) {
             lines.extend(class_line(reading, here.dev, *class));
         }
+    } else if let Some(class) = known.filter(leaf) {
+        // What is attached there did not keep it.
+        lines.extend(class_line(reading, here.dev, class));
+        return (lines, known);
     } else if has_classes(reading, qdisc) && qdisc.kind.classes() != ClassLayout::One {
         lines.push(nowhere(reading, qdisc, wanted));
     }
@@ -725,19 +763,20 @@ fn names_leaf(reading: &PolicyModel, dev: &str, qdisc: &QdiscDump, priority: Han
     }
 }
 
-/// The lists of a qdisc, from its own down its inner classes.
+/// The lists of a qdisc, from its own (or an inner class's) down its inner classes.
 fn lists(
     reading: &PolicyModel,
     qdisc: &QdiscDump,
+    begins: Handle,
     here: Here<'_>,
     counted: &Counted,
     lines: &mut Vec<ExplainStep>,
 ) -> Decision {
-    let mut parent = qdisc.handle;
+    let mut parent = begins;
     let mut decision = Decision::Nothing;
     for _ in 0..MOST_LISTS {
         let list = list(reading, here, parent, counted);
-        if parent != qdisc.handle && list.lines.is_empty() {
+        if parent != begins && list.lines.is_empty() {
             return Decision::Nothing;
         }
         lines.extend(list.lines);
@@ -790,6 +829,12 @@ fn by_default(
             Handle(priority),
             prio.priomap[0]
         ),
+        QdiscParams::Prio(prio)
+            if wanted == Wanted::Nothing
+                && got.minor() != u16::from(prio.priomap[priority as usize & 15]) + 1 =>
+        {
+            format!("it goes to {got}; why is not known here")
+        }
         QdiscParams::Prio(prio) if wanted == Wanted::Nothing => {
             format!("priority {priority} is band {} by the map: {got}", prio.priomap[priority as usize & 15])
         }
@@ -799,6 +844,9 @@ fn by_default(
             format!("{because}; {} looks at the number behind the colon only: {got}", qdisc.kind.name())
         }
         QdiscParams::Prio(_) => format!("{because}: the band of priority 0, {got}"),
+        _ if qdisc.kind == Kind::Multiq => {
+            format!("by its transmit queue, whatever class a filter names: {got}")
+        }
         QdiscParams::Mq => format!(
             "transmit queue {}, by a hash of the flow with the key drawn here, or by skbedit queue_mapping: {got}",
             got.minor()

@@ -220,7 +220,9 @@ impl<'r> Explainer<'r> {
         if packet.to.is_none() && !is_routed(packet.ethertype) || is_own {
             return Ok(PacketEntry::Arrives(from));
         }
+        // What is not routed can only pass a bridge.
         if let Some(to) = &packet.to
+            && is_routed(packet.ethertype)
             && let Some(bridge) =
                 self.reading.bridge_of(name).filter(|own| self.reading.bridge_of(to) == Some(own))
         {
@@ -640,7 +642,9 @@ fn moment(glimpse: Glimpse<'_>, packet: &Packet) -> Moment {
             classes.iter().filter(|class| class.kind == leaf.kind && class.classid.qdisc() == leaf.qdisc);
         let flow = flows.find(|class| class.stats.is_some_and(|stats| stats.qlen > 0))?;
         let number = flow.classid.minor().wrapping_sub(1);
-        Some(format!("{what} {number} of it by the key drawn here"))
+        let filtered = gateway.own_filters(now, stop.device, leaf.qdisc).is_ok_and(|own| !own.is_empty());
+        let by = if filtered { "its own filters" } else { "the key drawn here" };
+        Some(format!("{what} {number} of it by {by}"))
     });
     let name = gateway.name(stop.device).to_owned();
     let from_other = match dissect(&head, Dissector::Legacy).addrs {

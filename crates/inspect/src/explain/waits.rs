@@ -6,10 +6,11 @@ use crate::reading::PolicyModel;
 use crate::words;
 use tidegate_gateway::{BacklogLocation, CakeReason, CakeTin, DeviceKind, DeviceSpec, Encap};
 use tidegate_packet::{FwMark, Handle, Meta, Nanos, Rate};
-use tidegate_policy::dump::{ClassDump, QdiscDump};
+use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{
-    Ahead, CakeFlows, CakeParams, ClassLayout, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemLoss,
-    NetemParams, NetemProbability, PrioParams, QdiscParams, RateSpec, RedParams, ServiceCurve,
+    Ahead, CakeFlows, CakeParams, ClassLayout, ClassParams, DualPi2Params, EtsClassParams, HfscClassParams,
+    Kind, NetemLoss, NetemParams, NetemProbability, PrioParams, QdiscParams, RateSpec, RedParams,
+    ServiceCurve, StepThreshold,
 };
 use tidegate_qdisc::algo::{Cost, adjusted_size};
 use tidegate_syntax::units::{print_rate, print_time};
@@ -248,10 +249,13 @@ pub(super) fn at_worst(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
     let frame = Frame::of(reading, moment);
     let dump = dump(reading, moment, leaf.qdisc);
     let mut lines = match dump.map(|dump| (dump, &dump.params)) {
-        Some((_, QdiscParams::Cake(cake))) => of_cake(cake, leaf.qdisc, moment),
+        Some((_, QdiscParams::Cake(cake))) => {
+            let own = |dump: &FilterDump| dump.dev == moment.name && dump.parent.qdisc() == leaf.qdisc;
+            of_cake(cake, leaf.qdisc, moment, reading.filters.iter().any(own))
+        }
         Some((_, QdiscParams::Netem(netem))) => of_netem(reading, moment, (netem, leaf.qdisc), frame, served),
         Some((dump, _)) if dump.kind == Kind::PfifoFast => of_bands(moment, frame, served),
-        Some((dump, _)) => of_params(dump, frame, served, least_netem(reading, moment)),
+        Some((dump, _)) => of_params(dump, moment, (frame, served), least_netem(reading, moment)),
         None => of_hidden(reading, moment, leaf.kind, (frame, served)),
     };
     lines.extend(early(reading, moment));
@@ -329,7 +333,12 @@ fn of_bands(moment: &Moment, frame: Frame, served: Served) -> Vec<String> {
 
 /// The queues of a kind with these parameters; `most`: packets that may be queued there, as a netem above
 /// takes no more.
-fn of_params(dump: &QdiscDump, frame: Frame, served: Served, most: Option<u64>) -> Vec<String> {
+fn of_params(
+    dump: &QdiscDump,
+    moment: &Moment,
+    (frame, served): (Frame, Served),
+    most: Option<u64>,
+) -> Vec<String> {
     let fewer = |limit: u64| most.filter(|most| *most < limit);
     let in_netem = |most: u64| by_packets("netem", most, frame, served);
     let own = match &dump.params {
@@ -339,7 +348,12 @@ fn of_params(dump: &QdiscDump, frame: Frame, served: Served, most: Option<u64>) 
             .map_or(served, |rate| served.limited_to(f64::from(rate) * 8.0)),
         _ => served,
     };
+    let low_latency = match &dump.params {
+        QdiscParams::DualPi2(dual) => goes_first(dual, moment),
+        _ => None,
+    };
     let given = dump.kind.ahead(&dump.params).into_iter().map(|ahead| match ahead {
+        Ahead::ShortDelay { .. } if low_latency.is_some() => low_latency.clone().into_iter().collect(),
         Ahead::Packets { limit, .. } if fewer(limit.into()).is_some() => in_netem(most.unwrap_or_default()),
         Ahead::Bytes { limit, .. } if fewer(u64::from(limit) / frame.counted.max(1)).is_some() => {
             in_netem(most.unwrap_or_default())
@@ -358,8 +372,23 @@ fn of_params(dump: &QdiscDump, frame: Frame, served: Served, most: Option<u64>) 
     given.flatten().collect()
 }
 
-/// The tin a packet takes, why, and how its flow is held there.
-fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
+/// Where a packet's ECN field puts it into dualpi2's low-latency queue: what that is.
+fn goes_first(dual: &DualPi2Params, moment: &Moment) -> Option<String> {
+    let mask = dual.ecn_mask.unwrap_or(1);
+    if moment.head.dsfield() & mask & 3 == 0 {
+        return None;
+    }
+    let step = match dual.step.unwrap_or(StepThreshold::Micros(1000)) {
+        StepThreshold::Micros(us) => {
+            format!("marks what waits longer than {}", short(f64::from(us) / 1000.0))
+        }
+        StepThreshold::Packets(packets) => format!("marks what has {packets} packets or more behind it"),
+    };
+    Some(format!("its ECN field puts it into the low-latency queue, which goes first and {step}"))
+}
+
+/// The tin a packet takes, why, and how its flow is held there; `filtered`: the qdisc has filters of its own.
+fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment, filtered: bool) -> Vec<String> {
     let mut meta = Meta::of(&moment.head, 0);
     (meta.mark, meta.priority) = (FwMark(moment.mark), moment.priority);
     let frame = moment.spec.mtu + moment.spec.link_header;
@@ -395,6 +424,9 @@ fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
         None => because,
     };
     let sharing = match cake.flows.unwrap_or_default() {
+        _ if filtered => {
+            "its own filters may choose its queue, which all packets share that they give it".into()
+        }
         CakeFlows::Blind => "all its packets are one flow".into(),
         flows
             if moment.from_other
@@ -474,7 +506,7 @@ fn of_netem(
                 let counted = adjusted_size(stab, moment.spec.mtu + moment.spec.link_header).into();
                 Frame { counted, cost: counted, ..frame }
             });
-            lines.extend(of_params(inner, frame, served, Some(netem.limit.into())));
+            lines.extend(of_params(inner, moment, (frame, served), Some(netem.limit.into())));
             lines.push(in_all(handle, netem));
         }
         None if served.assured().is_some() || served.most().is_some() => {

@@ -115,7 +115,7 @@ fn past(reading: &PolicyModel, dev: &str, arrives: bool, filters: &[&FilterDump]
         what: format!("{name} over IPv6 that {does} is not {how}; over IPv4 it is"),
         because: "the filters there match IPv4 only".into(),
         witness: Some(Witness::Packet { packet: packet.to_string(), went }),
-        fix: Some(Fix { what: remedy(filter).into(), edits: Vec::new() }),
+        fix: Some(Fix { what: remedy(step, filter, filters), edits: Vec::new() }),
     })
 }
 
@@ -125,15 +125,22 @@ fn acted(prober: &mut Prober, filter: &FilterDump) -> u64 {
 }
 
 /// How IPv6 is taken too, in the words of the filter's kind.
-fn remedy(filter: &FilterDump) -> &'static str {
+fn remedy(step: &Step, filter: &FilterDump, filters: &[&FilterDump]) -> String {
     let FilterEntry::Filter { params, .. } = &filter.entry else { unreachable!("it has actions") };
+    let takes_all = match params {
+        FilterParams::U32(u32) => u32.keys.iter().all(|key| key.mask == 0),
+        FilterParams::Matchall(_) => true,
+        _ => false,
+    };
+    // All filters of a preference are for one protocol.
+    let alone =
+        filters.iter().filter(|other| other.pref == filter.pref && other.chain == filter.chain).count() == 1;
+    let same = "add the same for `protocol ipv6`, at another prio";
     match params {
-        FilterParams::U32(u32) if u32.keys.iter().all(|key| key.mask == 0) => "take all: `protocol all`",
-        FilterParams::U32(_) => {
-            "add the same for `protocol ipv6`, at another prio, with `match ip6` in the place of `match ip`"
-        }
-        FilterParams::Matchall(_) => "take all: `protocol all`",
-        _ => "add the same for `protocol ipv6`, at another prio",
+        _ if takes_all && alone => "take all: `protocol all`".to_owned(),
+        FilterParams::U32(_) if takes_all => format!("{same}, with `match u32 0 0`"),
+        FilterParams::U32(_) => format!("{same}, {}", super::protocols::in_ipv6(step)),
+        _ => same.to_owned(),
     }
 }
 

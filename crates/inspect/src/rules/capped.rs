@@ -74,8 +74,9 @@ fn capped(context: &mut RuleContext<'_>, root: &QdiscDump) -> Result<Option<Find
         at_word(step, if step.after("ceil").is_some() { "ceil" } else { "rate" }),
         format!(
             "what no filter takes gets {} at most, {} times less than {}",
-            words::rate(waiting),
-            free.0 / waiting.0.max(1),
+            // A bucket lets more through than a rate of a few bytes per second.
+            words::rate(waiting.max(slow)),
+            free.0 / waiting.max(slow).0.max(1),
             fastest.class.classid
         ),
         format!(

@@ -7,8 +7,8 @@ use tidegate_gateway::{DeviceSpec, EgressPath, Gateway, GatewayContext, XmitStat
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Head, Meta, Pool, Seeded, Time};
 use tidegate_policy::{
-    Act, Action, ActionsOp, Control, FilterOp, FilterParams, MatchallParams, Op, Pedit, PeditHeader, QdiscOp,
-    QdiscParams, SharedBlocks, Verb,
+    Act, Action, ActionsOp, Control, Csum, FilterOp, FilterParams, MatchallParams, Op, Pedit, PeditHeader,
+    QdiscOp, QdiscParams, SharedBlocks, Verb,
 };
 
 /// The device of the machine that shows it.
@@ -31,20 +31,49 @@ fn spoiling(reading: &PolicyModel, at: usize) -> Option<Finding> {
     })?;
     let spoiled = spoiled(pedit, actions, protocol == ethertype::IPV6)?;
     let step = reading.step_of(at)?;
-    let unreached =
-        pedit.control != Control::Pipe && actions.iter().any(|one| matches!(one.act, Act::Csum(_)));
-    let follows =
-        if unreached { "csum behind it is not reached: pedit has no pipe" } else { "no csum follows" };
+    let behind =
+        actions.iter().skip_while(|one| !matches!(&one.act, Act::Pedit(one) if !one.keys.is_empty()));
+    let csum = behind.clone().find_map(|one| match &one.act {
+        Act::Csum(csum) => Some(csum),
+        _ => None,
+    });
+    let follows = match csum {
+        Some(_) if pedit.control != Control::Pipe => "csum behind it is not reached: pedit has no pipe",
+        Some(_) => "the csum behind it leaves that out",
+        None => "no csum follows",
+    };
     let what = format!("pedit rewrites bytes that the checksum of {} covers, and {follows}", spoiled.names);
     let because = "the receiver drops such a packet, and connection tracking calls it invalid".to_owned();
     let witness = format!("the engine sends it with a wrong checksum of {}", spoiled.names);
     let mut finding = finding(Rule::Checksums, Level::Warning, step.place.clone(), what, because, witness);
     // Without a control pedit passes packets on, and no action behind it is carried out.
     let pipe = if pedit.control == Control::Pipe { "" } else { "pipe " };
-    finding.fix =
-        Some(Fix { what: format!("write behind it: {pipe}action csum {}", spoiled.csum), edits: Vec::new() });
+    let what = match csum {
+        Some(csum) => {
+            let own = WORDS.iter().filter(|(bit, _)| csum.sums & bit != 0).map(|(_, word)| *word);
+            let more = spoiled.csum.split(" and ").filter(|word| !own.clone().any(|one| one == *word));
+            let all: Vec<&str> = own.clone().chain(more).collect();
+            format!(
+                "write behind it: {pipe}action csum {}, in the place of the one that is there",
+                all.join(" and ")
+            )
+        }
+        None => format!("write behind it: {pipe}action csum {}", spoiled.csum),
+    };
+    finding.fix = Some(Fix { what, edits: Vec::new() });
     Some(finding)
 }
+
+/// The words of csum for the checksums that it computes.
+const WORDS: [(u32, &str); 7] = [
+    (Csum::HEADER, "ip4h"),
+    (Csum::ICMP, "icmp"),
+    (Csum::IGMP, "igmp"),
+    (Csum::TCP, "tcp"),
+    (Csum::UDP, "udp"),
+    (Csum::UDPLITE, "udplite"),
+    (Csum::SCTP, "sctp"),
+];
 
 /// Checksums that are wrong, for people, and as csum calls them.
 struct Spoiled {

@@ -18,7 +18,7 @@ use tidegate_gateway::{DropReason, EgressPath};
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::{Condition, Family, NetfilterRule};
+use tidegate_policy::netfilter::{Condition, Family, NetfilterRule, NetfilterTarget};
 use tidegate_policy::{FilterOp, FilterParams, FlowerField, Kind, QdiscParams};
 
 /// Packets without a class, and protocols without a filter.
@@ -401,11 +401,23 @@ impl ForV4 {
         let mut filters = filters().peekable();
         let is_filtered = filters.peek().is_some();
         let for_v6 = filters.any(|dump| matches!(dump.protocol, FilterOp::ALL | ethertype::IPV6));
+        let sorts = |target: &NetfilterTarget| {
+            matches!(
+                target,
+                NetfilterTarget::Mark { .. } | NetfilterTarget::Connmark(_) | NetfilterTarget::Classify(_)
+            )
+        };
         let has_rules = |wanted: fn(Family) -> bool| {
             let mut tables = reading.gateway.all_tables().iter().filter(|table| wanted(table.family()));
-            tables.any(|table| table.chains().iter().any(|chain| !chain.rules.is_empty()))
+            tables.any(|table| {
+                table.chains().iter().flat_map(|chain| &chain.rules).any(|one| one.rule.targets().any(sorts))
+            })
         };
-        let rules = has_rules(|family| family == Family::Ipv4) && !has_rules(|family| family != Family::Ipv4);
+        // What is redirected as it arrives has been in no chain.
+        let rules = !crate::uses::unmarked(reading).contains(&root.dev);
+        let rules = rules
+            && has_rules(|family| family == Family::Ipv4)
+            && !has_rules(|family| family != Family::Ipv4);
         let away = is_filtered && all_redirect && !rules;
         ForV4 { filters: is_filtered && !for_v6, rules, away }
     }

@@ -82,7 +82,9 @@ fn nowhere(reading: &PolicyModel, filter: &FilterDump) -> Option<Finding> {
     let is_there = classid.minor() != 0
         && reading.class(&filter.dev, classid).is_some()
         && classid.qdisc() == owner.handle;
-    if reading.arrives(filter) || !actions.is_empty() || is_there {
+    // On a class that has none below it no filter is evaluated (R10).
+    let on_leaf = reading.class(&filter.dev, filter.parent).is_some_and(|class| reading.is_leaf(class));
+    if reading.arrives(filter) || !actions.is_empty() || is_there || on_leaf {
         return None;
     }
     // The refusal of the class is reported already.
@@ -529,6 +531,7 @@ fn unlimited(reading: &PolicyModel, dev: &str) -> Option<Finding> {
     let sorts =
         matches!(root.kind.classes(), ClassLayout::Bands | ClassLayout::Made) || root.kind == Kind::Sfq;
     let step = reading.step_of(reading.maker_of_qdisc(root)?)?;
+    let ifb = reading.gateway.device(dev).is_some_and(|id| reading.gateway.spec(id).kind == DeviceKind::Ifb);
     let shown = match root.kind {
         Kind::Hfsc => {
             "hfsc at the root without any upper limit (ul): its classes share what the device takes"
@@ -542,9 +545,14 @@ fn unlimited(reading: &PolicyModel, dev: &str) -> Option<Finding> {
             Level::Note,
             step.place.clone(),
             format!("nothing on {dev} holds a rate"),
-            "packets wait here only while the device itself is busy; before a slower modem the queue, and \
-            with it the delay, is in the modem, where no class counts"
-                .into(),
+            match ifb {
+                true => "an ifb sends at once: packets never wait here, and no class counts",
+                false => {
+                    "packets wait here only while the device itself is busy; before a slower modem the queue, and with \
+                    it the delay, is in the modem, where no class counts"
+                }
+            }
+            .into(),
             shown,
         )
     })

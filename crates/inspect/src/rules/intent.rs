@@ -304,14 +304,17 @@ fn finding(
     let names: Vec<&str> = senders.iter().map(|one| one.sender.name).collect();
     let side = if first.sender.hurried { "behind" } else { "before" };
     let better = if first.sender.hurried { "before" } else { "behind" };
+    let mut plain: Vec<String> = senders.iter().map(|one| one.plain.to_string()).collect();
+    plain.sort_unstable();
+    plain.dedup();
+    let plain = plain.join(" and ");
     let remedy = if place.is_none() {
         // No condition: it is the map of priorities.
         format!(
-            "the priomap leads them there: a filter by their DSCP leads them to a class served {better} {}",
-            first.plain
+            "the priomap leads them there: a filter by their DSCP leads them to a class served {better} {plain}"
         )
     } else if senders.iter().all(|sender| sender.is_exact) {
-        format!("lead them to a class that is served {better} {}", first.plain)
+        format!("lead them to a class that is served {better} {plain}")
     } else {
         // Which of the DSCPs under its mask is meant only its author knows.
         format!("match all six bits of the DSCP that is meant: the mask {DSCP:#x}")
@@ -322,10 +325,7 @@ fn finding(
         level: Level::Warning,
         place,
         what: format!("modern DSCP markings do not match this class: {}", names.join("; ")),
-        because: format!(
-            "such packets are served in {}, {side} the unmarked ones of {}",
-            first.class, first.plain
-        ),
+        because: format!("such packets are served in {}, {side} the unmarked ones of {plain}", first.class),
         witness: Some(Witness::Packet { packet: first.packet.to_string(), went: first.class.to_string() }),
         fix: Some(Fix { what: remedy, edits: Vec::new() }),
     })

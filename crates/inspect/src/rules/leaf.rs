@@ -14,7 +14,7 @@ use crate::walk::tree::{By, Place};
 use crate::words::count;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::{FilterParams, Filters};
+use tidegate_policy::{FilterParams, Filters, Kind};
 
 /// Filters on leaf classes, one finding for each class.
 pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
@@ -163,10 +163,26 @@ fn all_of(context: &mut RuleContext<'_>, whole: &mut Parts, parts: Parts) -> Res
 /// Where filters on a leaf belong: on the qdisc below, where they lead to its classes, else on that of the
 /// leaf.
 fn right_place(context: &RuleContext<'_>, place: &Place, filters: &[usize], below: Option<Handle>) -> Fix {
+    let reading = context.reading;
+    let kind_of = |handle: Handle| {
+        let qdisc = reading.qdiscs.iter().find(|qdisc| qdisc.dev == place.0 && qdisc.handle == handle);
+        qdisc.map(|qdisc| qdisc.kind)
+    };
+    // Asked of Linux 6.1: what none of their own filters takes, these drop.
+    if let Some(below) = below
+        && let Some(kind @ (Kind::FqCodel | Kind::Sfq | Kind::Sfb)) = kind_of(below)
+    {
+        let what = format!(
+            "leave them out: {} {below} chooses queues by itself, and with filters of its own it drops what none of \
+            them takes",
+            kind.name()
+        );
+        return Fix { what, edits: Vec::new() };
+    }
     let leads = |to: Handle| {
-        filters.iter().all(|at| {
-            super::context::classid(&context.reading.filters[*at]).is_some_and(|id| id.qdisc() == to)
-        })
+        filters
+            .iter()
+            .all(|at| super::context::classid(&reading.filters[*at]).is_some_and(|id| id.qdisc() == to))
     };
     match below.filter(|below| leads(*below)) {
         Some(below) => moved(context, filters, below),

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use tidegate_packet::Handle;
 use tidegate_packet::header::{ethertype, proto, tcp_flags};
 use tidegate_policy::dump::FilterEntry;
-use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Connstate, NetfilterTarget};
+use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Connstate, NetfilterRule, NetfilterTarget};
 use tidegate_policy::{FilterOp, FilterParams};
 
 /// The flow key that reads the mark, by its number.
@@ -89,8 +89,10 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
         if is_set && !other_family && !early {
             // Some rule does. Where that has no effect the rule has a finding, but where it passes this list,
             // it is reported here.
-            found.extend(sorted_before(context, at, *handle, step)?);
-            found.extend(set_on_others(context, at, *handle, (step, &coming))?);
+            found.extend(match sorted_before(context, at, *handle, step)? {
+                None => set_on_others(context, at, *handle, (step, &coming))?,
+                sorted => sorted,
+            });
             continue;
         }
         let unreached = set_elsewhere(context, *handle);
@@ -173,14 +175,16 @@ fn set_on_others(
     let early = context.reached.walked.ways.iter().position(|way| *way == Way::ComesIn);
     let mut lines = Vec::new();
     for (key, seen) in &known {
-        let mut targets = context.rule(key).into_iter().flat_map(|rule| rule.targets());
+        let Some(rule) = context.rule(key) else { continue };
         let gives = |target: &NetfilterTarget| match target {
-            NetfilterTarget::Mark { value, .. } => Some(*value == mark),
-            // Any mark may be a connection's.
-            NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }) => Some(true),
-            _ => None,
+            NetfilterTarget::Mark { value, .. } => *value == mark,
+            // Any mark may be a connection's, but for what the rule asks of it.
+            NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }) => {
+                connmarks(rule).all(|(value, mask)| mark & mask == value)
+            }
+            _ => false,
         };
-        if !targets.any(|target| gives(target) == Some(true)) {
+        if !rule.targets().any(gives) {
             continue;
         }
         for (way, set) in &coming.0 {
@@ -576,14 +580,24 @@ fn restore(step: &Step, key: &RuleKey, first: bool) -> String {
     format!("restore it {place}: `{rule}`")
 }
 
+/// The marks of connections that a rule asks for, each under its mask.
+fn connmarks(rule: &NetfilterRule) -> impl Iterator<Item = (u32, u32)> {
+    rule.matches.iter().filter(|one| !one.not).filter_map(|one| match one.what {
+        Condition::Connmark(value, mask) => Some((value, mask)),
+        _ => None,
+    })
+}
+
 fn nothing_kept(context: &RuleContext<'_>, key: &RuleKey) -> Option<Finding> {
     let step = context.step_of_rule(key)?;
+    let conditional = context.rule(key).is_some_and(|rule| connmarks(rule).any(|(value, _)| value != 0));
+    let then = if conditional { "this rule matches nothing" } else { "takes away the mark a packet has" };
     Some(Finding {
         rule: Rule::Connmark,
         level: Level::Note,
         place: super::making::at_word(step, "-j"),
         what: "the mark of the connection is restored, and no rule sets any".into(),
-        because: "unless something else does, it is always 0 and takes away the mark a packet has".into(),
+        because: format!("unless something else does, it is always 0 and {then}"),
         witness: None,
         fix: None,
     })

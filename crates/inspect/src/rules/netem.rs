@@ -2,7 +2,7 @@
 
 use super::making::{at_word, edit, finding};
 use crate::drive::Bench;
-use crate::finding::{Finding, Level, Rule};
+use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{PolicyModel, Step};
 use crate::words;
 use tidegate_packet::{Handle, Nanos, Rate};
@@ -183,17 +183,20 @@ impl Netem<'_> {
             self.frame,
             words::time(self.wait)
         );
-        let mut found = finding(Rule::Limit, level, place, what, because, witness);
+        finding(Rule::Limit, level, place, what, because, witness)
+    }
+
+    /// A limit that full frames do not fill before their delay is over.
+    fn longer(&self) -> Option<Fix> {
         // How many packets a delay that varies holds is not computed.
         if self.netem.jitter_ns > 0 {
-            return found;
+            return None;
         }
         let (fits, does) = self.fitting();
-        found.fix = match given {
-            true => edit(self.step, "limit", &fits.to_string(), does),
-            false => super::making::addition(self.step, &format!("limit {fits}"), does),
-        };
-        found
+        match self.step.after("limit") {
+            Some(_) => edit(self.step, "limit", &fits.to_string(), does),
+            None => super::making::addition(self.step, &format!("limit {fits}"), does),
+        }
     }
 
     /// Packets of a frame that the rate sends in a time.
@@ -206,8 +209,7 @@ impl Netem<'_> {
     fn fitting(&self) -> (u64, &'static str) {
         match self.in_time(Nanos(self.delay().0 + Nanos::millis(200).0)) {
             ..FIRST_WINDOW => (FIRST_WINDOW, "hold the ten packets that a connection may begin with"),
-            fits if self.delay() == Nanos(0) => (fits, "hold a fifth of a second"),
-            fits => (fits, "hold the delay and a fifth of a second"),
+            fits => (fits, "hold the delay and a fifth of a second of full frames"),
         }
     }
 
@@ -229,7 +231,18 @@ impl Netem<'_> {
             "at {} they wait inside netem{beside}: no queue that keeps itself short sees them",
             words::rate(self.rate)
         );
-        Some(self.finding(level, what, because))
+        // A limit counts packets: one that full frames fill in time, short ones fill at once.
+        let apart = match self.delay() {
+            Nanos(0) => {
+                "let a tbf or an HTB class hold the rate, with a queue that keeps itself short (fq_codel)"
+            }
+            _ => {
+                "a limit in packets fits no mixture of sizes: delay on another device (an ifb), and keep the queue \
+                here short (fq_codel)"
+            }
+        };
+        let fix = Some(Fix { what: apart.to_owned(), edits: Vec::new() });
+        Some(Finding { fix, ..self.finding(level, what, because) })
     }
 
     /// It is full of packets whose delay is not over yet: the rate is never reached.
@@ -253,6 +266,6 @@ impl Netem<'_> {
             words::time(self.delay()),
             words::rate(self.rate)
         );
-        Some(self.finding(Level::Warning, what, because))
+        Some(Finding { fix: self.longer(), ..self.finding(Level::Warning, what, because) })
     }
 }

@@ -39,6 +39,30 @@ const FIELDS: [(&str, &str, bool); 10] = [
     ("dst", "dst", false),
 ];
 
+/// What becomes of a filter's matches for IPv4 in one for IPv6, in words.
+pub(super) fn in_ipv6(step: &Step) -> String {
+    let (mut others, mut missing) = (Vec::new(), Vec::new());
+    for written in matches(step).iter().filter(|written| written.family.text == "ip") {
+        let (field, value) = (written.field.text.as_str(), written.value.text.as_str());
+        match FIELDS.iter().find(|(v4, ..)| *v4 == field) {
+            Some(("protocol", ..)) if value == "1" => others.push("protocol 58 for ICMP".to_owned()),
+            Some((v4, v6, _)) if v4 != v6 => others.push(format!("`{v6}` for `{v4}`")),
+            Some((_, _, false)) => others.push(format!("IPv6's own {field}")),
+            Some(_) => {}
+            None => missing.push(format!("`{field}`")),
+        }
+    }
+    let mut words = "with `match ip6` in the place of `match ip`".to_owned();
+    let notes: Vec<String> = others
+        .into_iter()
+        .chain((!missing.is_empty()).then(|| format!("it has no {}", missing.join(", "))))
+        .collect();
+    if !notes.is_empty() {
+        words.push_str(&format!(" ({})", notes.join("; ")));
+    }
+    words
+}
+
 /// Filters whose matches speak of another header than their protocol's.
 pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let mut found = Vec::new();
@@ -54,7 +78,10 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             found.push(finding);
             continue;
         }
+        // The tag of a VLAN is no part of the bytes that are compared.
+        let tagged = matches!(protocol, ethertype::VLAN | ethertype::QINQ);
         let wrong = matches.iter().find(|written| family(written).is_some_and(|family| family != protocol));
+        let wrong = wrong.filter(|_| !tagged);
         match wrong {
             Some(written) if protocol == FilterOp::ALL => found.push(of_all(step, written)),
             Some(written) => found.extend(of_another(context, at, step, written)?),

@@ -520,9 +520,18 @@ fn shorter(length: &Length<'_>, busy: Filled) -> Fix {
     by_hand(length)
 }
 
+/// The longest target of CoDel that is recommended, in ms.
+const MOST_TARGET_MS: u64 = 1000;
+
 fn by_hand(length: &Length<'_>) -> Fix {
     // CoDel's target must not be less than a frame takes (RFC 8289, 4.4).
     let frame_ms = (u64::from(length.frame) * 1500).div_ceil(length.ceil.0.max(1));
+    if frame_ms > MOST_TARGET_MS {
+        let what = format!(
+            "a rate that sends a frame in less than {MOST_TARGET_MS} ms: no queue is short at this one"
+        );
+        return Fix { what, edits: Vec::new() };
+    }
     // An existing fq_codel keeps parameters that are not given.
     let target = match frame_ms {
         6.. => format!(" target {frame_ms}ms interval {}ms", frame_ms + 95),

@@ -287,6 +287,10 @@ fn is_kept(reading: &PolicyModel, bench: &mut Bench<'_>, class: &ClassDump, ceil
 
 /// A priority beyond the last.
 fn priority(reading: &PolicyModel, HtbClass { class, .. }: HtbClass<'_>) -> Option<Finding> {
+    // Of a class with others below it the priority has no effect.
+    if !reading.is_leaf(class) {
+        return None;
+    }
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     let given: u32 = step.after("prio")?.text.parse().ok().filter(|prio| *prio > LOWEST)?;
     let equals: Vec<String> = reading

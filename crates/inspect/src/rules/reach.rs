@@ -10,7 +10,7 @@ use crate::walk::ways::{self, translates};
 use crate::walk::{Parts, RuleKey, RuleSeen};
 use crate::words::named;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{FilterEntry, QdiscDump};
+use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Family, NetfilterTarget};
 
 /// Filters, and rules, that no packet reaches and whose culprits are looked for: each is compared with all
@@ -66,6 +66,14 @@ fn dead_filter(
     let dump = &reading.filters[at];
     let mut takers = Vec::new();
     let (mut all_keep_some, mut any_keeps_some) = (true, false);
+    // Filters whose sets are wider than in truth are named only where the others do not take all.
+    let exact: Vec<usize> =
+        earlier.iter().copied().filter(|before| is_exact(&reading.filters[*before])).collect();
+    let earlier = if exact.len() < earlier.len() && covers(context, &exact, &seen.eligible)? {
+        &exact[..]
+    } else {
+        earlier
+    };
     for before in earlier {
         let Some(other) = context.reached.walked.seen.filters.get(before).cloned() else { continue };
         let (shared, kept) = overlap(context, &other.matched, &seen.eligible)?;
@@ -123,16 +131,16 @@ fn dead_filter(
         None => "where it leads".to_owned(),
     };
     // What these ask for is wider here than in truth: the packet may be none of theirs.
-    let is_exact = is_theirs && !matches!(dump.kind, "basic" | "flower");
+    let is_known = is_theirs && is_exact(dump);
     let (level, because) = if same {
         // The class that both name need not be there.
         let there = if elsewhere { &went } else { &to };
         (Level::Note, format!("the packets it matches go to {there} all the same"))
     } else if hashed {
         (Level::Warning, format!("what it matches goes where a filter by flow leads, not to {to}"))
-    } else if (is_exact || is_theirs && takers.len() == 1) && way.dropped.is_some() {
+    } else if (is_known || is_theirs && takers.len() == 1) && way.dropped.is_some() {
         (Level::Warning, format!("what it matches goes to {went}"))
-    } else if is_exact || is_theirs && takers.len() == 1 {
+    } else if is_known || is_theirs && takers.len() == 1 {
         (Level::Warning, format!("what it matches goes to {went}, not to {to}"))
     } else {
         let those = if takers.len() == 1 { "that one leads" } else { "those lead" };
@@ -179,7 +187,7 @@ fn dead_filter(
             plural(&lines)
         ),
         because,
-        witness: if is_exact { witness(&candidate, &went) } else { None },
+        witness: if is_known { witness(&candidate, &went) } else { None },
         fix,
     }))
 }
@@ -197,6 +205,27 @@ fn overlap(context: &mut RuleContext<'_>, taken: &Parts, matched: &Parts) -> Res
         kept |= !store.minus(*set, matched.by(*way))?.is_empty();
     }
     Ok((shared, kept))
+}
+
+/// Is the set of packets that a filter asks for known exactly?
+fn is_exact(dump: &FilterDump) -> bool {
+    !matches!(dump.kind, "basic" | "flower")
+}
+
+/// Do some filters together take all packets of a set?
+fn covers(context: &mut RuleContext<'_>, filters: &[usize], wanted: &Parts) -> Result<bool, TooLarge> {
+    for (way, set) in &wanted.0 {
+        let mut left = *set;
+        for at in filters {
+            let walked = &mut context.reached.walked;
+            let Some(seen) = walked.seen.filters.get(at) else { continue };
+            left = walked.space.store.minus(left, seen.matched.by(*way))?;
+        }
+        if !left.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Adds what two sets have in common.

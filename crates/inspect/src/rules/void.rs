@@ -6,7 +6,7 @@ use crate::reading::{PolicyModel, Step, Word};
 use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::{CakeFlows, CakeParams, CakeTins, QdiscParams};
 
-/// CAKE's options for the cost of a packet on the link, which only its own shaper uses.
+/// CAKE's options for the cost of a packet on the link, which its own shaper uses, and its turns between flows.
 const FRAMING: [&str; 17] = [
     "overhead",
     "mpu",
@@ -60,9 +60,9 @@ fn framing(qdisc: &QdiscDump, cake: &CakeParams, step: &Step) -> Option<Finding>
         Rule::Void,
         Level::Note,
         word.place.clone().or_else(|| step.place.clone()),
-        format!("`{}` counts for nothing: cake {} has no bandwidth", word.text, qdisc.handle),
-        "what a packet takes of the link is charged by cake's own shaper, which is off; where another qdisc \
-        holds the rate, it is said there (overhead and linklayer of htb and tbf, or stab)"
+        format!("`{}` shapes nothing: cake {} has no bandwidth", word.text, qdisc.handle),
+        "it counts at most in the turns between flows; where another qdisc holds the rate, what a packet takes of \
+        the link is said there (overhead and linklayer of htb and tbf, or stab)"
             .into(),
         "bandwidth unlimited".into(),
     ))

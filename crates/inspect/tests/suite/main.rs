@@ -3,10 +3,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod advice;
 mod claims;
 mod classification;
 mod explain;
 mod findings;
+mod followed;
 mod hostile;
 mod missed;
 mod probe;

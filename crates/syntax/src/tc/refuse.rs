@@ -15,8 +15,9 @@ pub fn refusal_text(op: &Op, error: &TcError) -> (String, u8) {
 }
 
 /// What tc prints before a refusal and is none: values that it chose itself, and warnings, ours among them.
-const NOTES: [&str; 6] = [
+const NOTES: [&str; 7] = [
     "Warning: ",
+    "RED: WARNING. ",
     "RED: set bandwidth to ",
     "GRED: set bandwidth to ",
     "GRED: set burst to ",

@@ -1,0 +1,148 @@
+//! Remedies that must help, and reasons that must be the true ones: found by strangers, most asked of Linux 6.1.
+
+use crate::common::{check_finding, findings_of, reading, silent};
+use tidegate_inspect::{Rule, check};
+
+const HTB: &str = "tc qdisc add dev eth0 root handle 1: htb default 2\n\
+                   tc class add dev eth0 parent 1: classid 1:1 htb rate 4mbit\n\
+                   tc class add dev eth0 parent 1: classid 1:2 htb rate 4mbit\n";
+
+/// A limit in packets that full frames fill in time, acknowledgements fill at once: it is advice, no edit.
+#[test]
+fn a_long_netem_gets_no_limit() {
+    let of = |netem: &str| {
+        let tree = format!("tc qdisc add dev eth0 root netem rate 1800kbit {netem}\n");
+        let found = check(&mut reading(&["eth0"], &tree));
+        found
+            .into_iter()
+            .find(|one| one.rule == Rule::Limit)
+            .and_then(|one| one.fix)
+            .expect("R13 with advice")
+    };
+    for netem in ["delay 50ms", "delay 50ms 5ms", ""] {
+        let fix = of(netem);
+        assert!(fix.edits.is_empty() && fix.what.contains("fq_codel"), "{netem}: {fix:?}");
+    }
+    // One that is full before the delay is over may be longer.
+    assert!(
+        of("delay 300ms limit 10").what.contains("of full frames: limit "),
+        "{:?}",
+        of("delay 300ms limit 10")
+    );
+}
+
+/// fq_codel and sfq drop what none of their own filters takes.
+#[test]
+fn filters_on_a_leaf_do_not_move_into_a_fair_queue() {
+    for kind in ["fq_codel", "sfq"] {
+        let text = format!(
+            "{HTB}tc qdisc add dev eth0 parent 1:1 handle 10: {kind}\n\
+             tc filter add dev eth0 parent 1: protocol all prio 1 matchall flowid 1:1\n\
+             tc filter add dev eth0 parent 1:1 protocol ip prio 1 u32 match ip protocol 6 0xff flowid 10:1"
+        );
+        check_finding(&text, &[Rule::LeafFilter], &["leave them out", "drops what none of them takes"]);
+        // Where no filter is evaluated, none leads anywhere.
+        silent(&text, &[Rule::Nowhere]);
+    }
+}
+
+#[test]
+fn a_csum_that_leaves_something_out_is_replaced() {
+    let of = |csum: &str| {
+        format!(
+            "tc qdisc add dev eth0 clsact\n\
+             tc filter add dev eth0 ingress protocol ip pref 2 flower ip_proto tcp action pedit ex munge ip dst \
+             set 10.0.0.5 pipe {csum}"
+        )
+    };
+    let parts = ["the csum behind it leaves that out", "action csum ip4h and tcp and udp, in the place of"];
+    check_finding(&of("action csum ip4h"), &[Rule::Checksums], &parts);
+    silent(&of("action csum ip4h and tcp and udp"), &[Rule::Checksums]);
+}
+
+/// All filters of a preference are for one protocol, and `ip6` has not all fields of `ip`.
+#[test]
+fn remedies_for_ipv6_are_commands_that_tc_takes() {
+    let of = |filters: &str| format!("tc qdisc add dev eth0 handle ffff: ingress\n{filters}");
+    let filter = "tc filter add dev eth0 parent ffff: protocol ip prio";
+    let all = format!("{filter} 1 u32 match ip src 0.0.0.0/0 police rate 1mbit burst 50k drop");
+    let beside = format!("{filter} 1 u32 match ip protocol 1 0xff action pass\n{all}");
+    check_finding(&of(&all), &[Rule::OtherProtocols], &["take all: `protocol all`"]);
+    check_finding(&of(&beside), &[Rule::OtherProtocols], &["at another prio, with `match u32 0 0`"]);
+    let fields = format!(
+        "{filter} 1 u32 match ip df match ip tos 0 0xff match ip protocol 17 0xff police rate 1mbit burst 50k drop"
+    );
+    let parts = ["(`priority` for `tos`; it has no `df`)"];
+    let found = findings_of(&of(&fields), &[Rule::OtherProtocols]);
+    assert!(found.is_empty() || found[0].contains(parts[0]), "{found:?}");
+}
+
+/// NAT sorts nothing.
+#[test]
+fn only_rules_that_sort_are_missing_for_ipv6() {
+    let nat = format!(
+        "{HTB}iptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 17 0xff flowid 1:1"
+    );
+    let found = findings_of(&nat, &[Rule::OtherProtocols]);
+    assert!(found[0].contains("the filters match IPv4 only") && !found[0].contains("ip6tables"), "{found:?}");
+}
+
+#[test]
+fn filters_that_take_none_of_the_packets_are_not_blamed() {
+    let text = format!(
+        "{HTB}tc filter add dev eth0 parent 1: protocol ip prio 1 flower ip_proto udp dst_port 53 classid 1:1\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 8 u32 match ip protocol 6 0xff flowid 1:1\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 9 u32 match ip protocol 6 0xff match ip dport 443 0xffff \
+         flowid 1:2"
+    );
+    check_finding(&text, &[Rule::Unreachable], &["line 5 before it takes all"]);
+}
+
+#[test]
+fn a_rule_that_asks_for_a_mark_restores_no_other() {
+    let restore =
+        "iptables -t mangle -A POSTROUTING -o eth0 -m connmark --mark 7 -j CONNMARK --restore-mark\n";
+    let found = findings_of(&format!("{restore}{HTB}"), &[Rule::Connmark]);
+    assert!(found[0].contains("it is always 0 and this rule matches nothing"), "{found:?}");
+    let text = format!(
+        "{restore}iptables -t mangle -A POSTROUTING -o eth1 -p udp -j MARK --set-mark 2\n\
+         iptables -t mangle -A POSTROUTING -o eth1 -p tcp -j CONNMARK --set-mark 7\n\
+         {HTB}tc filter add dev eth0 parent 1: protocol ip prio 1 handle 2 fw flowid 1:1"
+    );
+    let found = findings_of(&text, &[Rule::Marks]);
+    assert!(!found.iter().any(|one| one.contains("restore-mark")), "{found:?}");
+}
+
+/// The priority of an inner class has no effect.
+#[test]
+fn a_priority_beyond_the_last_matters_at_leaves() {
+    let of = |inner: &str, leaf: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 1\n\
+             tc class add dev eth0 parent 1: classid 1:9 htb rate 10mbit prio {inner}\n\
+             tc class add dev eth0 parent 1:9 classid 1:1 htb rate 5mbit ceil 10mbit prio {leaf}\n\
+             tc class add dev eth0 parent 1:9 classid 1:2 htb rate 5mbit ceil 10mbit prio 7"
+        )
+    };
+    silent(&of("9", "7"), &[Rule::Priority]);
+    check_finding(&of("1", "9"), &[Rule::Priority], &["it is served in turn with 1:2, not after"]);
+}
+
+/// A VLAN's tag is beside the packet's bytes: the port is where it is without one.
+#[test]
+fn matches_behind_a_tag_read_the_packet() {
+    let text = "tc qdisc add dev eth0 root handle 1: prio\n\
+                tc filter add dev eth0 parent 1: protocol 802.1q prio 1 u32 match ip dport 5060 0xffff flowid 1:1";
+    let found = findings_of(text, &[Rule::Protocol]);
+    assert!(!found.iter().any(|one| one.contains("the header is another one")), "{found:?}");
+}
+
+#[test]
+fn rates_of_a_few_bytes_are_measured_and_get_no_target() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 1\n\
+                tc class add dev eth0 parent 1: classid 1:1 htb rate 8bit\n\
+                tc class add dev eth0 parent 1: classid 1:3 htb rate 10mbit";
+    let found = findings_of(text, &[Rule::Limit, Rule::Capped]);
+    assert!(!found.iter().any(|one| one.contains("gets 8 bit/s") || one.contains("target")), "{found:?}");
+}
