@@ -6,7 +6,7 @@ use crate::reading::{PolicyModel, Step, Word};
 use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::{CakeFlows, CakeParams, CakeTins, QdiscParams};
 
-/// CAKE's options for the cost of a packet on the link, which its own shaper uses, and its turns between flows.
+/// CAKE's options for the cost of a packet on the link, which its own shaper and its turns between flows use.
 const FRAMING: [&str; 17] = [
     "overhead",
     "mpu",

@@ -1,4 +1,4 @@
-//! Remedies that must help, and reasons that must be the true ones: found by strangers, most asked of Linux 6.1.
+//! Remedies that must help, and reasons that must be the true ones; most were asked of Linux 6.1.
 
 use crate::common::{check_finding, findings_of, reading, silent};
 use tidegate_inspect::{Rule, check};
