@@ -108,7 +108,7 @@ fn cable(scenario: &Scenario, of: &ScenarioLink) -> doc::LinkRecord {
     let names: Vec<String> = of.ends.iter().map(|end| end_name(scenario, end)).collect();
     let (to, from) =
         names.split_last().map_or((String::new(), String::new()), |(to, from)| (to.clone(), from.join(", ")));
-    let bits = |line: &LinkDirection| line.rate.or(line.trace.as_ref().map(|trace| trace.mean_rate()));
+    let bits = |line: &LinkDirection| line.rate.or(line.trace.as_ref().and_then(|trace| trace.mean_rate()));
     doc::LinkRecord {
         name: of.name.clone(),
         from,
@@ -124,8 +124,14 @@ fn cable(scenario: &Scenario, of: &ScenarioLink) -> doc::LinkRecord {
 fn in_words(line: &LinkDirection) -> String {
     let mut words = Vec::new();
     words.extend(line.rate.map(|rate| tidegate_measure::numbers::rate(rate as f64)));
-    words.extend(line.trace.as_ref().map(|trace| {
-        format!("recorded, {} on average", tidegate_measure::numbers::rate(trace.mean_rate() as f64))
+    let recorded = line.trace.as_ref();
+    words.extend(
+        recorded
+            .and_then(|trace| trace.mean_rate())
+            .map(|rate| format!("recorded, {} on average", tidegate_measure::numbers::rate(rate as f64))),
+    );
+    words.extend(recorded.and_then(|trace| trace.mean_delay()).map(|delay| {
+        format!("recorded delays, {} on average", tidegate_measure::numbers::format_duration(delay.0))
     }));
     words.extend(line.packet_rate.filter(|rate| *rate > 0).map(|rate| format!("{rate} packets/s at most")));
     words.extend(

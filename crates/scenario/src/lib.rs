@@ -57,6 +57,7 @@ pub mod library;
 pub mod model;
 pub mod prepare;
 pub mod quantities;
+mod recorded;
 pub mod run;
 pub mod series;
 pub mod settings;

@@ -212,8 +212,10 @@ impl LinkReadings {
                 let links = world.links(cable, up);
                 let own = scenario.policies[policy].links.iter().find(|(of, ..)| *of == cable);
                 let own = own.and_then(|(_, there, back)| if up { there.rate } else { back.rate });
-                let rate =
-                    own.or(line.rate).or(line.trace.as_ref().map(|trace| trace.mean_rate())).unwrap_or(0);
+                let rate = own
+                    .or(line.rate)
+                    .or(line.trace.as_ref().and_then(|trace| trace.mean_rate()))
+                    .unwrap_or(0);
                 let counted = rate == 0 || line.trace.is_some();
                 all.push(LinkReadings { cable, up, links, rate, counted, ..LinkReadings::default() });
             }

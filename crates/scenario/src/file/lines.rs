@@ -2,6 +2,7 @@
 
 use super::beside::Beside;
 use crate::model::{BufferSize, LinkDirection};
+use crate::recorded::{Taken, read};
 use crate::tables::{
     Diagnostic, Keys, TableValue, number, plain, rate, share, size, size_or_time, some_span, span, text,
 };
@@ -200,19 +201,36 @@ fn reorder(value: TableValue<'_>) -> Result<Reorder, Diagnostic> {
     Ok(Reorder { share: which, by })
 }
 
-/// A recorded rate, beside the scenario's file.
+/// A recording beside the scenario's file: its name, or a table with how it is taken.
 fn trace(value: TableValue<'_>, beside: &Beside<'_>) -> Result<Trace, Diagnostic> {
-    let path = beside.join(text(value)?);
-    let read = beside.text(&path).map_err(|error| {
-        let how =
-            "name a file of mahimahi's, beside this one: a millisecond per line at which 1500 bytes could go";
-        Diagnostic::new(value.span(), format!("{}: {error}", path.display()), how)
+    let DeValue::Table(_) = value.get_ref() else { return recorded(value, beside, &Taken::default()) };
+    let mut keys = Keys::of(value)?;
+    let file = keys.need("file", "missing file: `file = \"lte.csv\"`, beside this one")?;
+    let column = keys.read("column", |value| text(value).map(str::to_owned))?;
+    let scale = keys.read("scale", |value| {
+        let factor = plain(value)?.parse::<f64>().ok().filter(|factor| (1e-6..=1e6).contains(factor));
+        factor.ok_or_else(|| {
+            Diagnostic::new(value.span(), "this is not a factor", "write a number: `scale = 0.5`")
+        })
     })?;
-    Trace::parse(&read).map_err(|(line, why)| {
+    let skip = keys.read("skip", span)?;
+    keys.finish()?;
+    let taken = Taken { column, scale: scale.unwrap_or(1.0), skip: skip.unwrap_or_default() };
+    recorded(file, beside, &taken)
+}
+
+fn recorded(name: TableValue<'_>, beside: &Beside<'_>, taken: &Taken) -> Result<Trace, Diagnostic> {
+    let path = beside.join(text(name)?);
+    let content = beside.text(&path).map_err(|error| {
+        let how =
+            "name a recording beside this file: one of mahimahi's, seconds and Mbit/s, or a table with names";
+        Diagnostic::new(name.span(), format!("{}: {error}", path.display()), how)
+    })?;
+    read(&content, taken).map_err(|wrong| {
         Diagnostic::new(
-            value.span(),
-            format!("{}:{line}: {why}", path.display()),
-            "one number of milliseconds per line",
+            name.span(),
+            format!("{}:{}: {}", path.display(), wrong.line, wrong.why),
+            wrong.remedy,
         )
     })
 }

@@ -1,6 +1,7 @@
 //! What may change about a link while it carries packets.
 
 use super::line::{Link, LinkQueue};
+use super::trace::Replay;
 use crate::machine::Limit;
 use tidegate_packet::{Nanos, Time};
 
@@ -55,6 +56,12 @@ impl Link {
         }
     }
 
+    /// Lets a recording say what the line is like from now on.
+    pub(crate) fn follow(&mut self, replay: Replay) {
+        self.uneven |= replay.varies_delay();
+        self.replay = Some(replay);
+    }
+
     /// Gives every frame that has not begun its time at the pace of now, and its packet in line too. A line
     /// that others' events rely on ends with these packets, in their order; one that scrambles keeps the
     /// arrivals it has given out.
@@ -62,7 +69,7 @@ impl Link {
         self.known = (u32::MAX, 0);
         self.backlog(now);
         let begun = usize::from(matches!(self.spec.waiting, LinkQueue::Port { .. }));
-        if self.frames.len() <= begun || self.opportunities.is_some() {
+        if self.frames.len() <= begun || self.is_recorded() {
             return;
         }
         let mut free_at = match begun {

@@ -2,7 +2,7 @@
 
 use super::framing::LinkFraming;
 use super::impair::ImpairmentState;
-use super::trace::Opportunities;
+use super::trace::{CapacityReplay, Replay};
 use crate::machine::{Limit, Port};
 use alloc::collections::VecDeque;
 use tidegate_packet::{Nanos, Pkt, Seeded, Time};
@@ -167,7 +167,8 @@ pub(crate) struct Link {
     /// The last length requested, with its time on the wire.
     pub(super) known: (u32, u64),
     pub(crate) impairment: Option<ImpairmentState>,
-    pub(crate) opportunities: Option<Opportunities>,
+    /// The recording that it follows.
+    pub(super) replay: Option<Replay>,
     /// The delay was changed: a packet may not overtake those before it.
     pub(super) uneven: bool,
     /// A port: when the pending wake-up event is due.
@@ -194,7 +195,7 @@ impl Link {
             frames_bytes: 0,
             known: (u32::MAX, 0),
             impairment: None,
-            opportunities: None,
+            replay: None,
             uneven: false,
             wake_at: None,
         }
@@ -203,7 +204,13 @@ impl Link {
     /// Does anything keep it from sending in no time?
     #[inline]
     pub(crate) fn is_paced(&self) -> bool {
-        self.spec.bits_per_second.is_some() || self.spec.packet_rate.is_some() || self.opportunities.is_some()
+        self.spec.bits_per_second.is_some() || self.spec.packet_rate.is_some() || self.is_recorded()
+    }
+
+    /// Does a recording say what it carries?
+    #[inline]
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.replay.as_ref().is_some_and(|replay| replay.capacity.is_some())
     }
 
     /// Has each packet an arrival event of its own?
@@ -242,7 +249,8 @@ impl Link {
         let (packets, bytes) = self.backlog(now);
         let LinkQueue::DropTail(limit) = self.spec.waiting else { return true };
         // What finds the wire free does not wait at all.
-        let waits = self.free_at > now || self.opportunities.is_some();
+        let capacity = self.replay.as_ref().and_then(|replay| replay.capacity.as_ref());
+        let waits = self.free_at > now || capacity.is_some_and(CapacityReplay::waits_alone);
         !waits || limit.admits(u64::from(packets), bytes, len)
     }
 
@@ -265,7 +273,8 @@ impl Link {
     #[inline]
     pub(crate) fn send(&mut self, now: Time, pkt: Pkt, len: u32, random: &mut Seeded) -> Sending {
         let (start, left) = self.transmit(now, len);
-        let lost = self.impairment.as_mut().is_some_and(ImpairmentState::should_drop);
+        let lost = self.impairment.as_mut().is_some_and(ImpairmentState::should_drop)
+            || self.replay.as_mut().is_some_and(|replay| replay.is_lost(left));
         let frame = Frame { start, left, len, lost };
         match self.spec.waiting {
             LinkQueue::DropTail(_) if start > now => self.wait(now, frame),
@@ -282,7 +291,8 @@ impl Link {
             self.stats.lost += 1;
             return Sending { start, left, arrival: None, lost: Some(pkt) };
         }
-        let mut arrives = left + self.spec.delay;
+        let recorded = self.replay.as_ref().and_then(|replay| replay.delay(left));
+        let mut arrives = left + recorded.unwrap_or(self.spec.delay);
         if self.spec.jitter.0 > 0 || self.uneven {
             let late = Nanos((random.unit() * self.spec.jitter.0 as f64) as u64);
             let before = self.line.back().map_or(Time(0), |&(at, _)| at);
@@ -295,12 +305,12 @@ impl Link {
     /// When a frame's transmission begins and ends.
     #[inline]
     pub(super) fn transmit(&mut self, now: Time, len: u32) -> (Time, Time) {
-        let (start, left) = match &mut self.opportunities {
+        let (start, left) = match self.replay.as_mut().and_then(|replay| replay.capacity.as_mut()) {
             None => {
                 let start = self.free_at.max(now);
                 (start, start + Nanos(self.transmission(len)))
             }
-            Some(opportunities) => opportunities.carry(now, self.spec.framing.wire_len(len)),
+            Some(capacity) => capacity.carry(now, self.spec.framing.wire_len(len)),
         };
         self.free_at = left;
         (start, left)

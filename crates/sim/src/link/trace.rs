@@ -1,26 +1,88 @@
-//! Rates that were recorded: a file of mahimahi's (Netravali et al., USENIX ATC 2015) names the milliseconds
-//! at which a line could carry 1,500 bytes, one per line; at its end it begins again.
+//! Links that were recorded: a file of mahimahi's (Netravali et al., USENIX ATC 2015) names the milliseconds
+//! at which a line could carry 1,500 bytes, one per line; other recordings name rates, delays and losses, and
+//! how long each held. At its end a recording begins again.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_packet::{Nanos, Time};
+use tidegate_packet::{Nanos, RandomSource, Seeded, Time};
 
 /// Bytes that one opportunity carries.
 const OPPORTUNITY: u32 = 1500;
 const MILLISECOND: u64 = 1_000_000;
+const SECOND: u128 = 1_000_000_000;
+/// Losses are counted of so many packets.
+const MILLION: u32 = 1_000_000;
 /// The most opportunities a trace may have: an hour at a gigabit per second is no home link's.
 const MAX_OPPORTUNITIES: usize = 20_000_000;
+/// The longest recording, and the highest rate: their product is far below what 128 bits hold.
+const LONGEST: Nanos = Nanos::secs(31_536_000);
+const FASTEST: u64 = 1_000_000_000_000;
 
-/// When a line could carry 1,500 bytes.
+/// What a line was like over time: its rate, its delay, its losses, or some of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Milliseconds from its beginning, not falling; the last one is its length.
-    at_ms: Vec<u64>,
+    capacity: Option<Capacity>,
+    delays: Option<Steps<Nanos>>,
+    /// Of a million packets.
+    losses: Option<Steps<u32>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Capacity {
+    /// Milliseconds from its beginning at which the line could carry 1,500 bytes, not falling; the last one is
+    /// its length.
+    Opportunities(Vec<u64>),
+    Rates(Rates),
+}
+
+/// Values, one after the other: when each ends, from the beginning, rising.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Steps<T>(Vec<(Nanos, T)>);
+
+impl<T: Copy + PartialEq> Steps<T> {
+    fn new(steps: impl IntoIterator<Item = (Nanos, T)>) -> Result<Steps<T>, (usize, String)> {
+        let mut found: Vec<(Nanos, T)> = Vec::new();
+        let mut end = Nanos(0);
+        for (at, (held, value)) in steps.into_iter().enumerate() {
+            if held == Nanos(0) {
+                return Err((at, "this held for no time".into()));
+            }
+            end = Nanos(end.0.saturating_add(held.0));
+            if end > LONGEST {
+                return Err((at, "this is more than a year of recording".into()));
+            }
+            match found.last_mut() {
+                // The same again is one step.
+                Some((until, before)) if *before == value => *until = end,
+                _ => found.push((end, value)),
+            }
+        }
+        if found.is_empty() { Err((0, "nothing was recorded".into())) } else { Ok(Steps(found)) }
+    }
+
+    fn length(&self) -> Nanos {
+        self.0.last().map_or(Nanos(1), |(end, _)| *end)
+    }
+
+    /// The value at a time after the beginning.
+    fn at(&self, time: Nanos) -> Option<T> {
+        let within = time.0 % self.length().0;
+        self.0.get(self.0.partition_point(|(end, _)| end.0 <= within)).map(|(_, value)| *value)
+    }
+}
+
+/// Rates, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rates {
+    /// Bits per second.
+    steps: Steps<u64>,
+    /// Bits that one round carries, times 10^9.
+    round: u128,
 }
 
 impl Trace {
-    /// Reads a file.
+    /// Reads a file of mahimahi's.
     ///
     /// # Errors
     /// The line (from 1), and what is wrong with it.
@@ -42,7 +104,73 @@ impl Trace {
         match at_ms.last() {
             None => Err((1, "it is empty: one number of milliseconds per line is needed".into())),
             Some(0) => Err((at_ms.len(), "the last time is 0 ms: the trace would have no length".into())),
-            Some(_) => Ok(Trace { at_ms }),
+            Some(_) => Ok(Trace::of(Capacity::Opportunities(at_ms))),
+        }
+    }
+
+    /// Rates in bits per second, each with how long it held; 0 is an outage.
+    ///
+    /// # Errors
+    /// The number of the step (from 0), and what is wrong with it: one that held for no time, a rate above
+    /// 1 Tbit/s, more than a year altogether, or nothing ever carried.
+    ///
+    /// ```
+    /// use tidegate_packet::Nanos;
+    /// use tidegate_sim::Trace;
+    ///
+    /// let trace = Trace::rates([(Nanos::secs(3), 10_000_000), (Nanos::secs(1), 0)]).unwrap();
+    /// assert_eq!(trace.mean_rate(), Some(7_500_000));
+    /// assert!(Trace::rates([(Nanos::secs(1), 0)]).is_err());
+    /// ```
+    pub fn rates(steps: impl IntoIterator<Item = (Nanos, u64)>) -> Result<Trace, (usize, String)> {
+        let steps = Steps::new(steps)?;
+        let (mut round, mut from) = (0, Nanos(0));
+        for (at, (end, rate)) in steps.0.iter().enumerate() {
+            if *rate > FASTEST {
+                return Err((at, format!("{rate} bit/s is more than {FASTEST}")));
+            }
+            round += u128::from(*rate) * u128::from(end.0 - from.0);
+            from = *end;
+        }
+        if round < SECOND {
+            return Err((0, "nothing could be carried at any time".into()));
+        }
+        Ok(Trace::of(Capacity::Rates(Rates { steps, round })))
+    }
+
+    fn of(capacity: Capacity) -> Trace {
+        Trace { capacity: Some(capacity), ..Trace::nothing() }
+    }
+
+    /// A recording of nothing yet: the link stays as it is.
+    pub fn nothing() -> Trace {
+        Trace { capacity: None, delays: None, losses: None }
+    }
+
+    /// The same with delays one way, each with how long it held.
+    ///
+    /// # Errors
+    /// The number of the step (from 0), and what is wrong with it: one that held for no time, more than a year
+    /// altogether, or none at all.
+    pub fn with_delays(
+        self,
+        steps: impl IntoIterator<Item = (Nanos, Nanos)>,
+    ) -> Result<Trace, (usize, String)> {
+        Ok(Trace { delays: Some(Steps::new(steps)?), ..self })
+    }
+
+    /// The same with losses, of a million packets, each with how long it held.
+    ///
+    /// # Errors
+    /// As for [`Trace::with_delays`]; more than a million of a million.
+    pub fn with_losses(
+        self,
+        steps: impl IntoIterator<Item = (Nanos, u32)>,
+    ) -> Result<Trace, (usize, String)> {
+        let losses = Steps::new(steps)?;
+        match losses.0.iter().position(|(_, lost)| *lost > MILLION) {
+            Some(at) => Err((at, "more than all packets are lost".into())),
+            None => Ok(Trace { losses: Some(losses), ..self }),
         }
     }
 
@@ -52,28 +180,155 @@ impl Trace {
         let bits = u64::from(OPPORTUNITY) * 8;
         let count =
             (bits_per_second.saturating_mul(length_ms) / 1000 / bits).clamp(1, MAX_OPPORTUNITIES as u64);
-        Trace { at_ms: (1..=count).map(|n| n * length_ms / count).collect() }
+        Trace::of(Capacity::Opportunities((1..=count).map(|n| n * length_ms / count).collect()))
     }
 
-    /// As a file of mahimahi's.
-    pub fn to_text(&self) -> String {
-        self.at_ms.iter().map(|at| format!("{at}\n")).collect()
+    /// As a file of mahimahi's; `None`: it names no opportunities.
+    pub fn to_text(&self) -> Option<String> {
+        match &self.capacity {
+            Some(Capacity::Opportunities(at_ms)) => Some(at_ms.iter().map(|at| format!("{at}\n")).collect()),
+            _ => None,
+        }
     }
 
-    /// Its mean rate in bits per second.
-    pub fn mean_rate(&self) -> u64 {
-        self.at_ms.len() as u64 * u64::from(OPPORTUNITY) * 8 * 1000 / self.length_ms()
+    /// Its mean rate in bits per second, where it has rates.
+    pub fn mean_rate(&self) -> Option<u64> {
+        Some(match self.capacity.as_ref()? {
+            Capacity::Opportunities(at_ms) => {
+                at_ms.len() as u64 * u64::from(OPPORTUNITY) * 8 * 1000 / length_ms(at_ms)
+            }
+            Capacity::Rates(rates) => (rates.round / u128::from(rates.steps.length().0)) as u64,
+        })
     }
 
-    fn length_ms(&self) -> u64 {
-        self.at_ms.last().copied().unwrap_or(1).max(1)
+    /// The mean of its delays over time, where it has any.
+    pub fn mean_delay(&self) -> Option<Nanos> {
+        let delays = self.delays.as_ref()?;
+        let (mut sum, mut from) = (0, 0);
+        for (end, delay) in &delays.0 {
+            sum += u128::from(delay.0) * u128::from(end.0 - from);
+            from = end.0;
+        }
+        Some(Nanos((sum / u128::from(delays.length().0)) as u64))
+    }
+}
+
+fn length_ms(at_ms: &[u64]) -> u64 {
+    at_ms.last().copied().unwrap_or(1).max(1)
+}
+
+impl Rates {
+    /// When so many bits are through that begin at a time after the beginning.
+    fn through(&self, begins: Nanos, bits: u64) -> Nanos {
+        let (steps, length) = (&self.steps.0, self.steps.length().0);
+        let mut left = u128::from(bits) * SECOND;
+        // Whole rounds first: they may carry little.
+        let rounds = left.saturating_sub(1) / self.round;
+        left -= rounds * self.round;
+        let rounds = u64::try_from(rounds).unwrap_or(u64::MAX);
+        let mut at = begins.0.saturating_add(rounds.saturating_mul(length));
+        let within = begins.0 % length;
+        let mut step = steps.partition_point(|(end, _)| end.0 <= within);
+        let mut from = within;
+        // Less than a round is left: no step comes three times.
+        for _ in 0..2 * steps.len() + 1 {
+            let (end, rate) = steps[step];
+            let room = u128::from(rate) * u128::from(end.0 - from);
+            if left <= room {
+                let takes = left.div_ceil(u128::from(rate.max(1)));
+                return Nanos(at.saturating_add(takes as u64));
+            }
+            left -= room;
+            at = at.saturating_add(end.0 - from);
+            (step, from) = if step + 1 == steps.len() { (0, 0) } else { (step + 1, end.0) };
+        }
+        Nanos(at)
     }
 }
 
 /// A trace being used up.
 #[derive(Debug)]
-pub(crate) struct Opportunities {
-    trace: Trace,
+pub(crate) struct Replay {
+    start: Time,
+    pub(super) capacity: Option<CapacityReplay>,
+    delays: Option<Steps<Nanos>>,
+    losses: Option<Steps<u32>>,
+    /// Draws which packets are lost.
+    random: Seeded,
+}
+
+impl Replay {
+    pub(crate) fn new(trace: Trace, start: Time, random: Seeded) -> Replay {
+        let capacity = trace.capacity.map(|capacity| match capacity {
+            Capacity::Opportunities(at_ms) => CapacityReplay::Opportunities(Opportunities::new(at_ms, start)),
+            Capacity::Rates(rates) => CapacityReplay::Rates(RateReplay { rates, start, free: start }),
+        });
+        Replay { start, capacity, delays: trace.delays, losses: trace.losses, random }
+    }
+
+    pub(super) fn varies_delay(&self) -> bool {
+        self.delays.is_some()
+    }
+
+    /// The delay one way of a packet that is through at this time, where delays were recorded.
+    pub(super) fn delay(&self, through: Time) -> Option<Nanos> {
+        self.delays.as_ref()?.at(through.since(self.start))
+    }
+
+    /// Is a packet lost that is through at this time?
+    pub(super) fn is_lost(&mut self, through: Time) -> bool {
+        let lost = self.losses.as_ref().and_then(|losses| losses.at(through.since(self.start)));
+        lost.is_some_and(|lost| lost > 0 && self.random.below(MILLION) < lost)
+    }
+}
+
+/// What a line could carry, being used up.
+#[derive(Debug)]
+pub(super) enum CapacityReplay {
+    /// By opportunities.
+    Opportunities(Opportunities),
+    /// By rates.
+    Rates(RateReplay),
+}
+
+impl CapacityReplay {
+    /// Must a packet wait for its time although nothing is before it?
+    pub(super) fn waits_alone(&self) -> bool {
+        matches!(self, CapacityReplay::Opportunities(_))
+    }
+
+    /// Carries `bytes` that come at `now`, after all that came before: when it begins, and when it is
+    /// through.
+    pub(super) fn carry(&mut self, now: Time, bytes: u32) -> (Time, Time) {
+        match self {
+            CapacityReplay::Opportunities(opportunities) => opportunities.carry(now, bytes),
+            CapacityReplay::Rates(replay) => replay.carry(now, bytes),
+        }
+    }
+}
+
+/// Rates being used up.
+#[derive(Debug)]
+pub(super) struct RateReplay {
+    rates: Rates,
+    start: Time,
+    /// All before is through then.
+    free: Time,
+}
+
+impl RateReplay {
+    fn carry(&mut self, now: Time, bytes: u32) -> (Time, Time) {
+        let begins = self.free.max(now);
+        let through = self.rates.through(begins.since(self.start), u64::from(bytes) * 8);
+        self.free = self.start + through;
+        (begins, self.free)
+    }
+}
+
+/// Opportunities being used up.
+#[derive(Debug)]
+pub(super) struct Opportunities {
+    at_ms: Vec<u64>,
     start: Time,
     /// The round and the entry in it that is used next.
     round: u64,
@@ -83,19 +338,19 @@ pub(crate) struct Opportunities {
 }
 
 impl Opportunities {
-    pub(crate) fn new(trace: Trace, start: Time) -> Opportunities {
-        Opportunities { trace, start, round: 0, entry: 0, left: OPPORTUNITY }
+    fn new(at_ms: Vec<u64>, start: Time) -> Opportunities {
+        Opportunities { at_ms, start, round: 0, entry: 0, left: OPPORTUNITY }
     }
 
     fn at(&self) -> Time {
-        let ms = self.round * self.trace.length_ms() + self.trace.at_ms[self.entry];
+        let ms = self.round * length_ms(&self.at_ms) + self.at_ms[self.entry];
         self.start + Nanos(ms * MILLISECOND)
     }
 
     fn next(&mut self) {
         self.left = OPPORTUNITY;
         self.entry += 1;
-        if self.entry == self.trace.at_ms.len() {
+        if self.entry == self.at_ms.len() {
             self.entry = 0;
             self.round += 1;
         }
@@ -107,17 +362,15 @@ impl Opportunities {
             return;
         }
         let since_ms = now.since(self.start).0.div_ceil(MILLISECOND);
-        let length = self.trace.length_ms();
+        let length = length_ms(&self.at_ms);
         // A time that is a multiple of the length is at the end of a round.
         self.round = since_ms.saturating_sub(1) / length;
         let within = since_ms - self.round * length;
         self.left = OPPORTUNITY;
-        self.entry = self.trace.at_ms.partition_point(|&at| at < within);
+        self.entry = self.at_ms.partition_point(|&at| at < within);
     }
 
-    /// Carries `bytes` that come at `now`, after all that came before: when it begins, and when it is
-    /// through.
-    pub(crate) fn carry(&mut self, now: Time, mut bytes: u32) -> (Time, Time) {
+    fn carry(&mut self, now: Time, mut bytes: u32) -> (Time, Time) {
         self.skip(now);
         let begins = self.at();
         loop {
@@ -139,11 +392,12 @@ impl Opportunities {
 mod tests {
     use super::*;
     use alloc::string::ToString;
+    use alloc::vec;
 
     #[test]
     fn opportunities_are_used_in_turn_and_begin_again() {
         let trace = Trace::parse("2\n2\n5\n").expect("a trace");
-        let mut line = Opportunities::new(trace, Time(0));
+        let mut line = Replay::new(trace, Time(0), Seeded::new(1)).capacity.expect("rates");
         let ms = |time: Time| time.0 / MILLISECOND;
         let mut carry = |now_ms: u64, bytes| {
             let (begins, through) = line.carry(Time(now_ms * MILLISECOND), bytes);
@@ -159,8 +413,66 @@ mod tests {
     #[test]
     fn a_steady_rate_survives_its_file() {
         let trace = Trace::steady(12_000_000, Nanos::secs(1));
-        assert_eq!(trace.mean_rate(), 12_000_000);
-        assert_eq!(Trace::parse(&trace.to_text()), Ok(trace));
+        assert_eq!(trace.mean_rate(), Some(12_000_000));
+        assert_eq!(trace.to_text().map(|text| Trace::parse(&text)), Some(Ok(trace)));
+    }
+
+    #[test]
+    fn rates_are_used_in_turn_and_begin_again() {
+        // 8 Mbit/s for 2 ms, nothing for 3 ms, 4 Mbit/s for 5 ms: 4,500 bytes a round.
+        let ms = |n: u64| Nanos(n * MILLISECOND);
+        let steps = [(ms(2), 8_000_000), (ms(3), 0), (ms(5), 4_000_000)];
+        let trace = Trace::rates(steps).expect("a trace");
+        assert_eq!((trace.mean_rate(), trace.to_text()), (Some(3_600_000), None));
+        let mut line = Replay::new(trace, Time(0), Seeded::new(1)).capacity.expect("rates");
+        let micros = |time: Time| time.0 / 1000;
+        let mut carry = |now_us: u64, bytes| {
+            let (begins, through) = line.carry(Time(now_us * 1000), bytes);
+            (micros(begins), micros(through))
+        };
+        // 1 ms at 8 Mbit/s; its rest there and half behind the outage; in the outage; a whole round and more,
+        // in the second.
+        let found = [carry(0, 1000), carry(500, 1500), carry(3000, 500), carry(30_000, 4500), carry(0, 2250)];
+        assert_eq!(found, [(0, 1000), (1000, 6000), (6000, 7000), (30_000, 40_000), (40_000, 45_500)]);
+        // Hardly anything a round: no search through all of them.
+        let slow = Trace::rates([(Nanos::secs(1), 1), (Nanos::secs(1), 0)]).expect("a trace");
+        let slow = Replay::new(slow, Time(0), Seeded::new(1)).capacity;
+        let (_, through) = slow.expect("rates").carry(Time(0), 1500);
+        assert_eq!(through, Time(0) + Nanos::secs(2 * 12_000 - 1));
+    }
+
+    #[test]
+    fn delays_and_losses_hold_for_their_time() {
+        let ms = |n: u64| Nanos(n * MILLISECOND);
+        let trace = Trace::nothing().with_delays([(ms(10), ms(20)), (ms(30), ms(60))]).expect("delays");
+        let trace = trace.with_losses([(ms(15), 0), (ms(5), MILLION)]).expect("losses");
+        assert_eq!((trace.mean_rate(), trace.mean_delay()), (None, Some(ms(50))));
+        let mut line = Replay::new(trace, Time(0), Seeded::new(1));
+        let at = |n: u64| Time(n * MILLISECOND);
+        assert_eq!(
+            [0, 9, 10, 39, 40, 50].map(|n| line.delay(at(n))),
+            [20, 20, 60, 60, 20, 60].map(|n| Some(ms(n)))
+        );
+        assert_eq!(
+            [0, 14, 15, 19, 20, 35].map(|n| line.is_lost(at(n))),
+            [false, false, true, true, false, true]
+        );
+        assert!(Trace::nothing().with_losses([(ms(1), MILLION + 1)]).is_err());
+        assert!(Trace::nothing().with_delays([]).is_err());
+    }
+
+    #[test]
+    fn rates_that_are_none_are_refused() {
+        let second = Nanos::secs(1);
+        for steps in [
+            vec![],
+            vec![(second, 0)],
+            vec![(Nanos(0), 5)],
+            vec![(second, u64::MAX)],
+            vec![(Nanos(u64::MAX), 5)],
+        ] {
+            assert!(Trace::rates(steps).is_err());
+        }
     }
 
     #[test]

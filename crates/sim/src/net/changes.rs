@@ -3,7 +3,7 @@
 use super::Net;
 use crate::event::Kind;
 use crate::link::impair::ImpairmentState;
-use crate::link::trace::Opportunities;
+use crate::link::trace::Replay;
 use crate::link::{Impairment, LinkAdjustment, LinkId, Trace};
 use crate::machine::Forwarder;
 
@@ -32,10 +32,12 @@ impl<M: Forwarder> Net<M> {
         }
     }
 
-    /// Makes a link follow a trace from now on, instead of its rate.
+    /// Makes a link follow a trace from now on, in what that recorded: rate, delay, loss.
     pub fn follow(&mut self, link: LinkId, trace: Trace) {
-        let now = self.now;
-        self.links[link.0 as usize].opportunities = Some(Opportunities::new(trace, now));
+        let (now, at) = (self.now, link.0 as usize);
+        // A stream of its own, so that what else is drawn stays as it was.
+        let random = self.random.fork(u64::from(link.0) | 1 << 41);
+        self.links[at].follow(Replay::new(trace, now, random));
     }
 
     /// An arrival event for each packet in line, those before `from` excepted. One too many does no harm

@@ -1,0 +1,475 @@
+//! Links as others recorded them: mahimahi's opportunities, lines of seconds and Mbit/s, tables with named columns
+//! (drive tests of LTE and 5G among them), and logs of cake-autorate.
+
+use csv::{ReaderBuilder, StringRecord};
+use tidegate_packet::Nanos;
+use tidegate_sim::Trace;
+use tidegate_syntax::quantity;
+
+/// The most rows of a recording.
+const MAX_ROWS: usize = 1_000_000;
+const NANOS: f64 = 1e9;
+
+/// What is wrong with a recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unreadable {
+    /// The line, from 1.
+    pub(crate) line: usize,
+    pub(crate) why: String,
+    pub(crate) remedy: String,
+}
+
+impl Unreadable {
+    fn new(line: usize, why: impl Into<String>, remedy: impl Into<String>) -> Unreadable {
+        Unreadable { line, why: why.into(), remedy: remedy.into() }
+    }
+}
+
+/// How a recording is taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Taken {
+    /// The column of rates, where there are several.
+    pub(crate) column: Option<String>,
+    /// Rates are multiplied by this.
+    pub(crate) scale: f64,
+    /// So much of its beginning is left out.
+    pub(crate) skip: Nanos,
+}
+
+impl Default for Taken {
+    fn default() -> Taken {
+        Taken { column: None, scale: 1.0, skip: Nanos(0) }
+    }
+}
+
+/// Reads a recording of any known format.
+///
+/// # Errors
+/// The line, what is wrong there, and what to do about it.
+pub(crate) fn read(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
+    let content = text.lines().zip(1..).map(|(line, number)| (line.trim(), number));
+    let mut content = content.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
+    let Some((first, number)) = content.next() else {
+        return Err(Unreadable::new(1, "it is empty", "one row for each time is needed"));
+    };
+    if text.lines().any(|line| line.starts_with("DATA_HEADER;")) {
+        return log_of_autorate(text, taken);
+    }
+    let words: Vec<&str> = first.split([' ', '\t', ',', ';']).filter(|word| !word.is_empty()).collect();
+    let are_numbers = words.iter().all(|word| word.parse::<f64>().is_ok());
+    match (are_numbers, words.len()) {
+        (true, 1) => mahimahi(text, taken),
+        (true, 2) => seconds_and_megabits(text, taken),
+        (true, more) => Err(Unreadable::new(
+            number,
+            format!("{more} numbers in a row, and nothing says what they are"),
+            "write a line with the columns' names before them: time, rate_kbit, delay_ms, loss_percent",
+        )),
+        (false, _) => table(text, taken),
+    }
+}
+
+/// A millisecond per line at which 1,500 bytes could go.
+fn mahimahi(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
+    let how = "one number of milliseconds per line";
+    if taken.column.is_some() {
+        return Err(Unreadable::new(1, "a file of mahimahi's has no columns", "leave `column` out"));
+    }
+    let trace = Trace::parse(text).map_err(|(line, why)| Unreadable::new(line, why, how))?;
+    if taken.scale == 1.0 && taken.skip == Nanos(0) {
+        return Ok(trace);
+    }
+    Err(Unreadable::new(
+        1,
+        "a file of mahimahi's counts packets: it is neither scaled nor cut",
+        "write it as rows of seconds and Mbit/s for that",
+    ))
+}
+
+/// A row of a recording: from when on, or until when, and what was recorded.
+struct Row {
+    line: usize,
+    seconds: f64,
+    rate: Option<f64>,
+    delay: Option<f64>,
+    loss: Option<f64>,
+}
+
+/// Seconds, and the Mbit/s since the row before.
+fn seconds_and_megabits(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
+    let how = "seconds and Mbit/s, two numbers in a row";
+    let mut rows: Vec<Row> = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let words: Vec<&str> = line.split([' ', '\t', ',', ';']).filter(|word| !word.is_empty()).collect();
+        if words.is_empty() || line.trim_start().starts_with('#') {
+            continue;
+        }
+        let found: Vec<f64> = words.iter().filter_map(|word| word.parse().ok()).collect();
+        let [seconds, rate] = found[..] else {
+            return Err(Unreadable::new(number, format!("`{}` is no such row", line.trim()), how));
+        };
+        // It is the rate of the time that ends here.
+        if let Some(before) = rows.last_mut() {
+            before.rate = Some(rate * 1e6);
+        }
+        rows.push(Row { line: number, seconds, rate: None, delay: None, loss: None });
+    }
+    let Some(last) = rows.pop() else { return Err(Unreadable::new(1, "it is empty", how)) };
+    trace(rows, Some(last), taken)
+}
+
+/// What a column holds, and by how much its numbers are multiplied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Column {
+    /// Seconds, or a date and a time of day.
+    Time(f64),
+    /// Bit/s; 0: each value has its unit.
+    Rate(f64),
+    /// Seconds one way; 0: each value has its unit.
+    Delay(f64),
+    /// The share of packets that are lost.
+    Loss(f64),
+}
+
+impl Column {
+    /// By its name: `DL_bitrate`, `rate_mbit`, `delay (ms)`, `loss_percent`.
+    fn of(name: &str) -> Option<Column> {
+        let name: String =
+            name.trim().to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
+        let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
+        let has = |any: &[&str]| words.iter().any(|word| any.contains(word));
+        let of_rate = match () {
+            () if has(&["bps", "bit", "bits"]) => 1.0,
+            () if has(&["kbps", "kbit", "kbits"]) => 1e3,
+            () if has(&["mbps", "mbit", "mbits"]) => 1e6,
+            () if has(&["gbps", "gbit", "gbits"]) => 1e9,
+            // Of G-NetTrack's drive tests.
+            () if has(&["bitrate"]) && has(&["dl", "ul"]) => 1e3,
+            () => 0.0,
+        };
+        let of_time = match () {
+            () if has(&["ms", "msec", "milliseconds"]) => 1e-3,
+            () if has(&["us", "usec", "microseconds"]) => 1e-6,
+            () if has(&["s", "sec", "seconds"]) => 1.0,
+            () => 0.0,
+        };
+        let plain = |scale: f64| if scale == 0.0 { 1.0 } else { scale };
+        Some(match () {
+            () if has(&["loss", "lost"]) && has(&["percent", "pct"]) => Column::Loss(0.01),
+            () if has(&["loss"]) => Column::Loss(1.0),
+            () if has(&["rtt"]) => Column::Delay(of_time / 2.0),
+            () if has(&["delay", "owd", "latency"]) => Column::Delay(of_time),
+            () if has(&["rate", "bitrate", "bandwidth", "throughput", "capacity"]) || of_rate > 0.0 => {
+                Column::Rate(of_rate)
+            }
+            () if has(&["time", "timestamp", "t", "seconds"]) => Column::Time(plain(of_time)),
+            () => return None,
+        })
+    }
+}
+
+/// Rows with the columns' names before them.
+fn table(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
+    let header = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#')).unwrap_or("");
+    let counts = [b';', b'\t', b','].map(|by| (header.bytes().filter(|byte| *byte == by).count(), by));
+    let delimiter = counts.into_iter().max().map_or(b',', |(_, by)| by);
+    let builder = |reader: &mut ReaderBuilder| {
+        reader.delimiter(delimiter).comment(Some(b'#')).flexible(true).trim(csv::Trim::All);
+    };
+    let mut reader = ReaderBuilder::new();
+    builder(&mut reader);
+    let mut reader = reader.from_reader(text.as_bytes());
+    let names = reader.headers().map_err(|error| of_csv(&error))?.clone();
+    let columns = Columns::of(&names, taken)?;
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| of_csv(&error))?;
+        rows.push(columns.row(&record)?);
+        if rows.len() > MAX_ROWS {
+            return Err(Unreadable::new(MAX_ROWS, format!("more than {MAX_ROWS} rows"), "split the file"));
+        }
+    }
+    trace(rows, None, taken)
+}
+
+fn of_csv(error: &csv::Error) -> Unreadable {
+    let line = error.position().map_or(1, |position| position.line() as usize);
+    Unreadable::new(line, error.to_string(), "write rows of values, separated by commas")
+}
+
+/// Which columns are read.
+struct Columns {
+    time: (usize, f64),
+    rate: Option<(usize, f64)>,
+    delay: Option<(usize, f64)>,
+    loss: Option<(usize, f64)>,
+}
+
+impl Columns {
+    fn of(names: &StringRecord, taken: &Taken) -> Result<Columns, Unreadable> {
+        let found: Vec<(usize, &str, Column)> =
+            names.iter().enumerate().filter_map(|(at, name)| Some((at, name, Column::of(name)?))).collect();
+        let one = |wanted: fn(Column) -> Option<f64>| {
+            found.iter().find_map(|(at, _, column)| Some((*at, wanted(*column)?)))
+        };
+        let time = one(|column| if let Column::Time(scale) = column { Some(scale) } else { None });
+        let Some(time) = time else {
+            return Err(Unreadable::new(1, "no column is a time", "call one `time` (seconds) or `time_ms`"));
+        };
+        let rates: Vec<(usize, &str, f64)> = found
+            .iter()
+            .filter_map(|(at, name, column)| match column {
+                Column::Rate(scale) => Some((*at, *name, *scale)),
+                _ => None,
+            })
+            .collect();
+        let rate = match (&taken.column, &rates[..]) {
+            (Some(wanted), _) => match rates.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(wanted)) {
+                Some((at, _, scale)) => Some((*at, *scale)),
+                None => return Err(several(&rates, format!("there is no column of rates `{wanted}`"))),
+            },
+            (None, []) => None,
+            (None, [(at, _, scale)]) => Some((*at, *scale)),
+            (None, _) => return Err(several(&rates, "several columns are rates".to_owned())),
+        };
+        let delay = one(|column| if let Column::Delay(scale) = column { Some(scale) } else { None });
+        let loss = one(|column| if let Column::Loss(scale) = column { Some(scale) } else { None });
+        if rate.is_none() && delay.is_none() && loss.is_none() {
+            let how = "call one `rate_kbit`, `rate_mbit`, `delay_ms` or `loss_percent`";
+            return Err(Unreadable::new(1, "no column is a rate, a delay or a loss", how));
+        }
+        Ok(Columns { time, rate, delay, loss })
+    }
+
+    fn row(&self, record: &StringRecord) -> Result<Row, Unreadable> {
+        let line = record.position().map_or(1, |position| position.line() as usize);
+        let value = |place: Option<(usize, f64)>, what: &str, with_unit: fn(&str) -> Option<f64>| {
+            let Some((at, scale)) = place else { return Ok(None) };
+            let text = record.get(at).unwrap_or("");
+            // What was not measured in this row stays as it was.
+            if matches!(text, "" | "-" | "NaN" | "nan" | "null") {
+                return Ok(None);
+            }
+            let number = text.parse::<f64>().ok().filter(|_| scale > 0.0).map(|number| number * scale);
+            let number =
+                number.or_else(|| with_unit(text)).filter(|number| number.is_finite() && *number >= 0.0);
+            number.map(Some).ok_or_else(|| {
+                let how = format!("write a number, and the unit behind it or in the column's name ({what})");
+                Unreadable::new(line, format!("`{text}` is none"), how)
+            })
+        };
+        let rate = value(self.rate, "rate_kbit, 12mbit", |text| Some(quantity::rate(text).ok()? as f64))?;
+        let delay =
+            value(self.delay, "delay_ms, 35ms", |text| Some(quantity::time(text).ok()? as f64 / NANOS))?;
+        let loss = value(self.loss, "loss_percent, 1%", |text| {
+            text.strip_suffix('%')
+                .and_then(|text| text.trim().parse::<f64>().ok())
+                .map(|percent| percent / 100.0)
+        })?;
+        let (at, scale) = self.time;
+        let text = record.get(at).unwrap_or("");
+        let seconds = text.parse::<f64>().ok().map(|number| number * scale).or_else(|| time_of_day(text));
+        let Some(seconds) = seconds.filter(|seconds| seconds.is_finite()) else {
+            let how = "write seconds, or a date and a time (2018.01.25_08.03.28)";
+            return Err(Unreadable::new(line, format!("`{text}` is no time"), how));
+        };
+        Ok(Row { line, seconds, rate, delay, loss })
+    }
+}
+
+fn several(rates: &[(usize, &str, f64)], why: String) -> Unreadable {
+    let names: Vec<&str> = rates.iter().map(|(_, name, _)| *name).collect();
+    Unreadable::new(1, why, format!("say which: `column = \"NAME\"`, of {}", names.join(", ")))
+}
+
+/// Seconds of a date with a time of day, from year, month, day, hour, minute and second in this order.
+fn time_of_day(text: &str) -> Option<f64> {
+    let numbers: Vec<&str> =
+        text.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty()).collect();
+    let [year, month, day, hour, minute, second, ..] = numbers[..] else { return None };
+    let number = |word: &str| word.parse::<i64>().ok();
+    let (year, month, day) = (number(year)?, number(month)?, number(day)?);
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    // Days since 1 March 0000: leap days end the year.
+    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
+    let fraction = numbers.get(6).map_or(0.0, |digits| format!("0.{digits}").parse().unwrap_or(0.0));
+    let seconds = days * 86_400 + number(hour)? * 3600 + number(minute)? * 60 + number(second)?;
+    Some(seconds as f64 + fraction)
+}
+
+/// A log of cake-autorate: the shaper's rates over time, which say what the controller took the line for.
+fn log_of_autorate(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
+    let fields = |line: &'_ str| line.split(';').map(|word| word.trim().to_owned()).collect::<Vec<String>>();
+    let header = text.lines().find(|line| line.starts_with("DATA_HEADER;")).map(fields).unwrap_or_default();
+    let place = |wanted: &str| header.iter().position(|name| name.eq_ignore_ascii_case(wanted));
+    let Some(column) = &taken.column else {
+        let rates: Vec<&str> =
+            header.iter().map(String::as_str).filter(|name| name.contains("RATE_KBPS")).collect();
+        let how = format!("say which: `column = \"NAME\"`, of {}", rates.join(", "));
+        return Err(Unreadable::new(1, "a log of cake-autorate has several columns of rates", how));
+    };
+    let (Some(time), Some(rate)) = (place("LOG_TIMESTAMP"), place(column)) else {
+        let why = format!("the log has no columns LOG_TIMESTAMP and {column}");
+        return Err(Unreadable::new(1, why, "look at its line DATA_HEADER"));
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    for (line, number) in text.lines().zip(1..).filter(|(line, _)| line.starts_with("DATA;")) {
+        let words = fields(line);
+        let value = |at: usize| words.get(at).and_then(|word| word.parse::<f64>().ok());
+        let (Some(seconds), Some(kbit)) = (value(time), value(rate)) else {
+            return Err(Unreadable::new(
+                number,
+                "this row is not whole",
+                "cut the log behind the row before",
+            ));
+        };
+        // Several rows within an instant: the last counts.
+        if rows.last().is_some_and(|before| before.seconds >= seconds) {
+            rows.pop();
+        }
+        rows.push(Row { line: number, seconds, rate: Some(kbit * 1e3), delay: None, loss: None });
+        if rows.len() > MAX_ROWS {
+            return Err(Unreadable::new(number, format!("more than {MAX_ROWS} rows"), "cut the log"));
+        }
+    }
+    trace(rows, None, taken)
+}
+
+/// The trace of rows, each from its time on until the next; the last as long as the one before it, or until
+/// `end`.
+fn trace(rows: Vec<Row>, end: Option<Row>, taken: &Taken) -> Result<Trace, Unreadable> {
+    let how = "two rows at least, their times rising";
+    let spans = rows.len() - usize::from(end.is_none() && !rows.is_empty());
+    if spans == 0 {
+        return Err(Unreadable::new(rows.first().map_or(1, |row| row.line), "one row is no recording", how));
+    }
+    let times: Vec<f64> = rows.iter().chain(&end).map(|row| row.seconds).collect();
+    let mut held: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    if let Some(at) = held.iter().position(|held| *held <= 0.0) {
+        let line = rows.get(at + 1).or(end.as_ref()).map_or(1, |row| row.line);
+        return Err(Unreadable::new(line, "its time is not after that of the row before", how));
+    }
+    if end.is_none() {
+        held.push(held[spans - 1]);
+    }
+    let mut skip = taken.skip.0 as f64 / NANOS;
+    for held in &mut held {
+        let cut = skip.min(*held);
+        (*held, skip) = (*held - cut, skip - cut);
+    }
+    let whole = |seconds: f64| Nanos((seconds * NANOS).round().min(u64::MAX as f64) as u64);
+    let lines: Vec<usize> = rows.iter().map(|row| row.line).collect();
+    let failed = |(at, why): (usize, String)| Unreadable::new(lines.get(at).copied().unwrap_or(1), why, how);
+    let steps = |value: &dyn Fn(&Row) -> Option<f64>| -> Option<Vec<(Nanos, f64)>> {
+        let mut last = rows.iter().find_map(value)?;
+        let filled = rows.iter().zip(&held).map(|(row, held)| {
+            last = value(row).unwrap_or(last);
+            (whole(*held), last)
+        });
+        Some(filled.filter(|(held, _)| held.0 > 0).collect())
+    };
+    let mut trace = Trace::nothing();
+    if let Some(rates) = steps(&|row| row.rate) {
+        let bits = rates.into_iter().map(|(held, rate)| (held, (rate * taken.scale).round() as u64));
+        trace = Trace::rates(bits).map_err(failed)?;
+    }
+    if let Some(delays) = steps(&|row| row.delay) {
+        trace = trace
+            .with_delays(delays.into_iter().map(|(held, delay)| (held, whole(delay))))
+            .map_err(failed)?;
+    }
+    if let Some(losses) = steps(&|row| row.loss) {
+        let of_million = losses.into_iter().map(|(held, share)| (held, (share * 1e6).round() as u32));
+        trace = trace.with_losses(of_million).map_err(failed)?;
+    }
+    Ok(trace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean(text: &str) -> Result<(Option<u64>, Option<Nanos>), String> {
+        read(text, &Taken::default())
+            .map(|trace| (trace.mean_rate(), trace.mean_delay()))
+            .map_err(|wrong| format!("{}: {} ({})", wrong.line, wrong.why, wrong.remedy))
+    }
+
+    #[test]
+    fn formats_are_known_by_their_first_rows() {
+        let ms = |n: u64| Some(Nanos(n * 1_000_000));
+        let table = [
+            // mahimahi: 3 packets of 1,500 bytes in 12 ms.
+            ("4\n8\n12\n", (Some(3_000_000), None)),
+            // The rate of a row is that since the row before.
+            ("0 9\n1 2\n3 5\n", (Some(4_000_000), None)),
+            // A row of a table holds from its time on, the last as long as the one before.
+            ("time,rate_mbit,delay_ms\n0,2,10\n1,4,20\n", (Some(3_000_000), ms(15))),
+            ("# made by hand\ntime_ms;rate;loss\n0;2mbit;0\n500;4mbit;1%\n", (Some(3_000_000), None)),
+            ("t,RTT (ms)\n0,40\n1,40\n", (None, ms(20))),
+            (
+                "Timestamp,State,DL_bitrate\n2018.01.25_08.03.28,I,2000\n2018.01.25_08.03.29,D,-\n\
+                 2018.01.25_08.03.30,D,5000\n",
+                (Some(3_000_000), None),
+            ),
+        ];
+        for (text, expected) in table {
+            assert_eq!(mean(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn columns_scale_and_beginning_can_be_said() {
+        let drive = "Timestamp,DL_bitrate,UL_bitrate\n0,1000,10\n1,3000,30\n2,5000,50\n";
+        let wrong = mean(drive).expect_err("two rates");
+        assert!(wrong.contains("`column = \"NAME\"`, of DL_bitrate, UL_bitrate"), "{wrong}");
+        let of = |column: &str, scale: f64, skip: u64| {
+            let taken = Taken { column: Some(column.to_owned()), scale, skip: Nanos::secs(skip) };
+            read(drive, &taken).map(|trace| trace.mean_rate().unwrap_or(0))
+        };
+        assert_eq!(
+            [of("ul_bitrate", 1.0, 0), of("DL_bitrate", 0.5, 0), of("DL_bitrate", 1.0, 1)],
+            [Ok(30_000), Ok(1_500_000), Ok(4_000_000)]
+        );
+        let log = "DATA_HEADER; LOG_TIMESTAMP; DL_ACHIEVED_RATE_KBPS; CAKE_DL_RATE_KBPS\nDEBUG; 1; x\n\
+                   DATA; 10.0; 500; 20000\nDATA; 11.0; 500; 10000\n";
+        assert!(mean(log).is_err_and(|wrong| wrong.contains("DL_ACHIEVED_RATE_KBPS, CAKE_DL_RATE_KBPS")));
+        let taken = Taken { column: Some("CAKE_DL_RATE_KBPS".to_owned()), ..Taken::default() };
+        assert_eq!(read(log, &taken).map(|trace| trace.mean_rate()), Ok(Some(15_000_000)));
+    }
+
+    #[test]
+    fn what_is_wrong_has_a_line_and_a_remedy() {
+        for (text, expected) in [
+            ("", "1: it is empty"),
+            (
+                "1 2 3\n",
+                "1: 3 numbers in a row, and nothing says what they are (write a line with the columns'",
+            ),
+            ("0 1\n", "1: one row is no recording"),
+            ("0 1\n2 1\n1 1\n", "3: its time is not after that of the row before"),
+            ("0 1\n1 x\n", "2: `1 x` is no such row"),
+            ("0 0\n1 0\n", "1: nothing could be carried"),
+            ("time,rate\n0,5\n1,6\n", "2: `5` is none (write a number, and the unit behind it"),
+            ("time,loss\n0,5\n1,6\n", "2: more than all packets are lost"),
+            ("a,b\n1,2\n", "1: no column is a time"),
+            ("time,b\n1,2\n", "1: no column is a rate, a delay or a loss"),
+            ("time,rate_mbit\nyesterday,2\n", "2: `yesterday` is no time"),
+            ("time,rate_mbit\n0,1e300\n1,1\n", "more than"),
+        ] {
+            let wrong = mean(text).expect_err(text);
+            assert!(wrong.contains(expected), "{text}: {wrong}");
+        }
+    }
+
+    #[test]
+    fn dates_are_seconds() {
+        let day = |a: &str, b: &str| time_of_day(b).zip(time_of_day(a)).map(|(b, a)| b - a);
+        assert_eq!(day("2024.02.28_23.59.59", "2024.02.29_00.00.00"), Some(1.0));
+        assert_eq!(day("2023.02.28_23.59.59", "2023.03.01_00.00.00"), Some(1.0));
+        assert_eq!(day("2023.12.31_23.59.59", "2024-01-01T00:00:00.5"), Some(1.5));
+    }
+}
