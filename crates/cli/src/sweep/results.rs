@@ -50,7 +50,7 @@ pub struct Options {
     #[arg(long, value_name = "WHAT", value_parser = wanted)]
     pub plot: Option<PlotWanted>,
     /// How wide the drawing is, from 80mm to 1000mm: 88mm (a column of a paper), 3.5in
-    #[arg(long, value_name = "WIDTH", value_parser = pixels, default_value = "88mm", requires = "plot")]
+    #[arg(long, value_name = "WIDTH", value_parser = width, default_value = "88mm", requires = "plot")]
     pub width: Pixels,
     /// Write all rows of all files (.csv), the summary (.json), or the drawing (.svg, .pdf, .png); may be
     /// repeated
@@ -89,7 +89,7 @@ const SCALE: f32 = 3.0;
 pub struct Pixels(f64);
 
 /// `88mm`, `3.5in`.
-fn pixels(text: &str) -> Result<Pixels, String> {
+pub(crate) fn width(text: &str) -> Result<Pixels, String> {
     let of = |unit: &str, inch: f64| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? / inch * 96.0);
     let known = of("mm", 25.4).or_else(|| of("cm", 2.54)).or_else(|| of("in", 1.0));
     let known = known.filter(|pixels| (300.0..=4000.0).contains(pixels));
@@ -97,7 +97,7 @@ fn pixels(text: &str) -> Result<Pixels, String> {
 }
 
 /// `ping.p95`, `home.rtt,ping.p95`.
-fn wanted(text: &str) -> Result<PlotWanted, String> {
+pub(crate) fn wanted(text: &str) -> Result<PlotWanted, String> {
     let names: Vec<&str> = text.split(',').map(str::trim).collect();
     match names.as_slice() {
         [figure] if !figure.is_empty() => Ok(PlotWanted::Distribution((*figure).to_owned())),
@@ -108,7 +108,7 @@ fn wanted(text: &str) -> Result<PlotWanted, String> {
     }
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
     pair.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
         .ok_or_else(|| "write NAME=VALUE: policy=none".to_owned())

@@ -5,6 +5,7 @@
 mod common;
 
 mod article;
+mod bundle;
 mod captured;
 mod chapters;
 mod check;
