@@ -23,6 +23,7 @@ Examples:
   tidegate results part*.csv -o all.csv
   tidegate results all.csv --figure ping.p95 --where up=10mbit --by rtt,policy
   tidegate results all.csv --figure upload.rate --versus policy=none
+  tidegate results all.csv --harm load=call --figure voip-up.p99
   tidegate results all.csv --plot rtt,ping.p95 -o delay.pdf")]
 pub struct Options {
     /// Rows that `tidegate sweep` wrote (CSV)
@@ -41,6 +42,10 @@ pub struct Options {
     /// Compare with the runs that have this value: --versus policy=none
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair, conflicts_with = "plot")]
     pub versus: Option<(String, String)>,
+    /// Say how much worse a workload does than in the runs with this value, in which it is alone (harm):
+    /// --harm load=call
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, conflicts_with_all = ["versus", "plot"])]
+    pub harm: Option<(String, String)>,
     /// How intervals are found: by Student's t, or by drawing samples again from the sample (of 8 runs at
     /// least)
     #[arg(long, value_name = "METHOD", value_enum, default_value_t = Intervals::Student)]
@@ -156,6 +161,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         figures: options.figure.clone(),
         by: options.by.clone(),
         versus: options.versus.clone(),
+        harm: options.harm.clone(),
         intervals: options.intervals.into(),
     };
     let drawing = options.plot.as_ref().map(|plot| drawn(&table, &query, plot)).transpose()?;
@@ -166,6 +172,12 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         let figures = text::usual_figures(&table, &options.figure);
         let summary = table.summary(&SweepQuery { figures, ..query.clone() })?;
         crate::output::report(&text::summary(&table, &summary, ""));
+        if options.harm.is_some() && summary.rows.iter().all(|row| row.harm.is_none()) {
+            eprintln!(
+                "tidegate results: no row has a harm: no run has its figures alone with the same seed, or they are \
+                neither better nor worse by their size (rates, delays and losses are)"
+            );
+        }
     }
     for ReportFile { path, form } in &options.output {
         let content = match (form, &drawing) {
