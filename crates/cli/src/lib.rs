@@ -31,6 +31,7 @@ mod script_options;
 pub mod sim;
 pub mod sweep;
 pub mod trial;
+pub mod tune;
 mod values;
 pub mod watch;
 mod words;

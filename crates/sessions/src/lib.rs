@@ -27,6 +27,7 @@ pub mod routes;
 pub mod simulated;
 pub mod sweep;
 pub mod trial;
+pub mod tune;
 pub mod verify;
 
 pub use error::{Error, Result};

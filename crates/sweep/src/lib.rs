@@ -19,6 +19,7 @@ mod plan;
 mod plot;
 mod row;
 mod summary;
+mod tune;
 
 pub use axis::{AxisValues, BadAxis, MAX_VALUES, SweepAxis, ValueRange, number_of};
 pub use bootstrap::FEWEST;
@@ -33,6 +34,7 @@ pub use row::{
     BadRows, FIGURE, FigureRow, KEYS, SweepHead, SweepRun, SweepTable, csv_head, figures_of, numeric,
 };
 pub use summary::{Difference, IntervalMethod, SummaryRow, SweepQuery, SweepSummary, figure_names};
+pub use tune::{BadGoal, FEWEST_TRIED, TuneBound, TuneGoal, TuneLimit, TuneRank, search};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

@@ -87,11 +87,11 @@ impl From<Intervals> for IntervalMethod {
 /// What `results` writes.
 const FORMS: &[Form] = &[Form::Csv, Form::Json, Form::Svg, Form::Pdf, Form::Png];
 /// Pixels of a PNG for each of a drawing: 288 a inch.
-const SCALE: f32 = 3.0;
+pub(crate) const SCALE: f32 = 3.0;
 
 /// Pixels of 1/96 inch.
 #[derive(Clone, Copy, Debug)]
-pub struct Pixels(f64);
+pub struct Pixels(pub(crate) f64);
 
 /// `88mm`, `3.5in`.
 pub(crate) fn width(text: &str) -> Result<Pixels, String> {

@@ -32,6 +32,7 @@ mod shims;
 mod sim;
 mod sweep;
 mod trial;
+mod tune;
 mod understand;
 mod verdicts;
 mod wizard;
