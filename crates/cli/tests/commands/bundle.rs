@@ -108,6 +108,7 @@ fn a_bundle_gives_the_same_bytes_in_another_directory() {
             .arg(dir.join("reproduce.sh"))
             .args(words)
             .env("TIDEGATE", TIDEGATE)
+            .env("TMPDIR", &place.0)
             .current_dir(&place.0)
             .output()
             .expect("sh runs")
