@@ -3,8 +3,8 @@
 
 use crate::wrapping::wrapped;
 use crate::{
-    check, compare, daemon, expect, explain, graph, import, live, manual, measuring, output, policy, replay,
-    run, sim, sweep, trial, watch,
+    bundle, check, compare, daemon, expect, explain, graph, import, live, manual, measuring, output, policy,
+    replay, run, sim, sweep, trial, tune, watch,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -34,7 +34,10 @@ pub struct Cli {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Diagnose", &["quick", "ping", "measure", "loss", "overhead", "calibrate", "doctor", "verify", "serve"]),
     ("Write and check", &["policy", "check", "explain", "graph", "test", "import"]),
-    ("Simulate", &["try", "sim", "sweep", "results", "lab", "shell", "replay", "compare", "run"]),
+    (
+        "Simulate",
+        &["try", "sim", "sweep", "results", "tune", "bundle", "lab", "shell", "replay", "compare", "run"],
+    ),
     (
         "Operate",
         &["apply", "status", "confirm", "revert", "down", "daemon", "top", "metrics", "tc", "capture"],
@@ -82,6 +85,10 @@ enum Command {
     Sweep(Box<sweep::Options>),
     /// Merge and summarise the rows of sweeps
     Results(Box<sweep::results::Options>),
+    /// Search for the best values of a scenario's parameters
+    Tune(Box<tune::Options>),
+    /// Bundle a scenario with its results, for others to repeat
+    Bundle(Box<bundle::Options>),
     /// Run a scenario file in real time, with the kernel's TCP
     Lab(Box<sim::lab::Options>),
     /// Run a program or a shell behind an emulated link
@@ -313,6 +320,8 @@ pub fn carry_out(cli: Cli) -> ExitCode {
         Command::Sim(options) => sim::command(&options),
         Command::Sweep(options) => sweep::command(&options),
         Command::Results(options) => sweep::results::command(&options),
+        Command::Tune(options) => tune::command(&options),
+        Command::Bundle(options) => bundle::command(&options),
         Command::Lab(options) => sim::lab::command(&options),
         Command::Shell(options) => sim::lab::shell::command(&options),
         Command::Compare(options) => compare::command(&options),
@@ -428,7 +437,9 @@ mod tests {
     }
 
     /// The commands with `--json`, and the published schema of what that prints.
-    const SCHEMAS: [(&str, &str); 31] = [
+    const SCHEMAS: [(&str, &str); 33] = [
+        ("tune", "tune"),
+        ("bundle", "bundle"),
         ("sweep", "sweep"),
         ("results", "sweep"),
         ("quick", "quick"),

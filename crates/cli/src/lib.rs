@@ -5,6 +5,7 @@
 #[macro_use]
 pub mod output;
 
+pub mod bundle;
 pub mod check;
 pub mod command_line;
 pub mod compare;
@@ -30,6 +31,7 @@ mod script_options;
 pub mod sim;
 pub mod sweep;
 pub mod trial;
+pub mod tune;
 mod values;
 pub mod watch;
 mod words;

@@ -44,7 +44,7 @@ fn in_words_of_the_command_line() {
     let place = Place::new("foreign-words");
     let name = format!("no{CANARY}such");
     let file = name.as_str();
-    let cases: [&[&str]; 29] = [
+    let cases: [&[&str]; 32] = [
         &["check", file],
         &["explain", file, PACKET],
         &["graph", file],
@@ -58,6 +58,9 @@ fn in_words_of_the_command_line() {
         &["try", file, "--up", "10mbit", "--down", "50mbit"],
         &["sim", file],
         &["compare", file, file],
+        &["tune", file, "--set", "a=1..2", "--objective", "ping.p95"],
+        &["bundle", file, "-o", "b"],
+        &["bundle", "--check", file],
         &["ping", "-r", file],
         &["ping", "-c", "1", file],
         &["overhead", "--from", file],

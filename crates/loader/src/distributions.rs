@@ -1,6 +1,7 @@
 //! netem's distributions that cannot be computed, from the files that iproute2 installs.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use tidegate_policy::NetemDistribution;
 
@@ -14,6 +15,14 @@ pub fn installed() -> Arc<BTreeMap<String, NetemDistribution>> {
     static TABLES: OnceLock<Arc<BTreeMap<String, NetemDistribution>>> = OnceLock::new();
     let all = || NAMES.into_iter().filter_map(|name| Some((name.to_owned(), read(name)?))).collect();
     TABLES.get_or_init(|| Arc::new(all())).clone()
+}
+
+/// The files that they are in.
+pub fn installed_files() -> Vec<PathBuf> {
+    let found = |name: &str| {
+        PLACES.iter().map(|place| PathBuf::from(format!("{place}/{name}.dist"))).find(|path| path.is_file())
+    };
+    NAMES.into_iter().filter_map(found).collect()
 }
 
 fn read(name: &str) -> Option<NetemDistribution> {

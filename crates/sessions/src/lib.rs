@@ -9,11 +9,13 @@
 //! | [`loss`] | packet loss of each direction; also from captures of both sides | `tidegate serve` |
 //! | [`doctor`] | what keeps this computer from shaping as configured | nothing |
 //!
-//! [`simulated`] carries out a scenario's file on all processors, and [`predict`](mod@predict) tries a policy
+//! [`simulated`] carries out a scenario's file on all processors, [`sweep`] one over ranges of parameters,
+//! and [`bundle`] puts all that results follow from into a directory. [`predict`](mod@predict) tries a policy
 //! on a line as it was measured; [`trial`] is what a policy's files come to for a trial. [`KeptPath`] is a
 //! server whose results are kept when it breaks off, for the estimators of `tidegate-measure`. Nothing is
 //! printed here, and nothing reads the command line; a flag that the caller sets ends a measurement early.
 
+pub mod bundle;
 pub mod doctor;
 mod error;
 mod kept_path;
@@ -25,6 +27,7 @@ pub mod routes;
 pub mod simulated;
 pub mod sweep;
 pub mod trial;
+pub mod tune;
 pub mod verify;
 
 pub use error::{Error, Result};

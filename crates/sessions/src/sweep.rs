@@ -33,7 +33,7 @@ const MAX_PART: u64 = 1_000_000;
 /// The most bytes of a journal.
 const MAX_JOURNAL: u64 = 2 << 30;
 /// Cases whose text is read before anything runs; of more, the first and the last.
-const READ_FIRST: usize = 10_000;
+pub(crate) const READ_FIRST: usize = 10_000;
 
 /// What a sweep runs.
 #[derive(Clone, Copy)]
@@ -380,7 +380,7 @@ fn blocks(text: &str) -> impl Iterator<Item = Option<(&str, &str)>> {
 }
 
 /// A case's scenario, read.
-fn read(job: &SweepJob<'_>, files: &dyn Files, case: usize) -> Result<Scenario, String> {
+pub(crate) fn read(job: &SweepJob<'_>, files: &dyn Files, case: usize) -> Result<Scenario, String> {
     let case = &job.cases[case];
     let wrong = |why: String| format!("{}{why}", of_case(case));
     let text = set(job.text, &case.settings).map_err(|error| wrong(error.to_string()))?;
@@ -399,7 +399,7 @@ fn ready(job: &SweepJob<'_>, files: &dyn Files, case: usize) -> Result<Ready, St
 }
 
 /// The files that a scenario's policies and its timeline name.
-fn scripts(scenario: &Scenario) -> impl Iterator<Item = &Path> {
+pub(crate) fn scripts(scenario: &Scenario) -> impl Iterator<Item = &Path> {
     let sources = scenario.policies.iter().flat_map(|policy| &policy.machines).map(|(_, source)| source);
     let policies = sources.filter_map(|source| match source {
         PolicySource::File { path, .. } => Some(path.as_path()),

@@ -45,5 +45,8 @@ fn row(columns: &[String], row: &SummaryRow) -> Value {
             "p_value": difference.p_value,
         });
     }
+    if let Some(harm) = &row.harm {
+        value["harm"] = json!({ "pairs": harm.pairs, "mean": harm.mean, "interval": harm.interval });
+    }
     value
 }

@@ -178,7 +178,7 @@ fn over(
     let mut points = Vec::new();
     for (keys, runs) in grouped(runs.to_vec(), std::slice::from_ref(column)) {
         let Some(x) = keys.first().and_then(|value| place(value)) else { continue };
-        let summary = row(&keys, &runs, figure, (intervals, None))?;
+        let summary = row(&keys, &runs, figure, (intervals, None, None))?;
         points.extend(summary.and_then(|row| Some(PlotPoint { x, y: row.mean?, interval: row.interval })));
     }
     points.sort_by(|a, b| a.x.total_cmp(&b.x));

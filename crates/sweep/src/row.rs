@@ -57,7 +57,7 @@ pub struct SweepRun {
 pub struct FigureRow {
     /// Its name: `ping.p95`.
     pub name: String,
-    /// Its value; `None`: it has none in this run (no reply came, a transfer did not end).
+    /// Its value; `None`: it has none in this run (no reply came, a transfer did not end or converge).
     pub value: Option<f64>,
     /// `s`, `bit/s`, `bytes`, or nothing.
     pub unit: String,

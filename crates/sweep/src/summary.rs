@@ -3,6 +3,7 @@
 
 use crate::axis::{named_axis, number_of};
 use crate::bootstrap::bootstrap_interval;
+use crate::harm::{Harm, harm, more_is_better};
 use crate::row::{BadRows, SweepRun, SweepTable};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_measure::experiment::Spread;
@@ -20,6 +21,8 @@ pub struct SweepQuery {
     pub by: Vec<String>,
     /// The value of a column that the other values of that column are compared with.
     pub versus: Option<(String, String)>,
+    /// The value of a column with which a workload is alone, for the harm that the other values do to it.
+    pub harm: Option<(String, String)>,
     /// How intervals are found.
     pub intervals: IntervalMethod,
 }
@@ -79,6 +82,10 @@ pub struct SummaryRow {
     pub range: Option<(f64, f64)>,
     /// With `versus`: how it differs, run by run with the same seed, from the value that is compared with.
     pub difference: Option<Difference>,
+    /// With `harm`: how much worse it is than in the runs with the same seed in which the workload is alone.
+    /// `None` of these themselves, of figures that are not better or worse by their size, and where the
+    /// definition divides by 0.
+    pub harm: Option<Harm>,
 }
 
 /// How a figure differs between pairs of runs.
@@ -122,14 +129,8 @@ impl SweepTable {
             return Ok(SweepSummary::default());
         }
         let runs = self.chosen(query)?;
-        let versus = query.versus.as_ref().map(|(name, value)| Ok::<_, BadRows>((self.column(name)?, value)));
-        let versus = versus.transpose()?;
-        if let Some((column, _)) = versus.as_ref().filter(|(column, _)| column.is_of_run()) {
-            return Err(BadRows(format!(
-                "a {} has no partner with the same random numbers: compare policies, loads or a parameter's values",
-                column.name
-            )));
-        }
+        let versus = self.compared(query.versus.as_ref())?;
+        let alone = self.compared(query.harm.as_ref())?;
         let columns = self.columns_of(query, &runs)?;
         let known = figure_names(runs.iter().copied());
         if let Some(unknown) = query.figures.iter().find(|name| !known.contains(&name.as_str())) {
@@ -139,10 +140,11 @@ impl SweepTable {
         let names: Vec<&str> = known.into_iter().filter(wanted).collect();
         let groups = grouped(runs, &columns);
         let pairs = versus.as_ref().map(|(column, value)| Pairs::new(self, column, value)).transpose()?;
+        let alone = alone.as_ref().map(|(column, value)| Pairs::new(self, column, value)).transpose()?;
         let mut rows = Vec::new();
         for (keys, runs) in &groups {
             for name in &names {
-                rows.extend(row(keys, runs, name, (query.intervals, pairs.as_ref()))?);
+                rows.extend(row(keys, runs, name, (query.intervals, pairs.as_ref(), alone.as_ref()))?);
             }
         }
         let raw = rows.iter().map(|row| row.difference.and_then(|one| one.p_value));
@@ -154,6 +156,22 @@ impl SweepTable {
         }
         let columns = columns.into_iter().map(|column| column.name).collect();
         Ok(SweepSummary { columns, rows, intervals: query.intervals })
+    }
+
+    /// A column and the value of it that others are compared with.
+    fn compared<'q>(
+        &self,
+        wanted: Option<&'q (String, String)>,
+    ) -> Result<Option<(Column, &'q str)>, BadRows> {
+        let Some((name, value)) = wanted else { return Ok(None) };
+        let column = self.column(name)?;
+        match column.is_of_run() {
+            true => Err(BadRows(format!(
+                "a {} has no partner with the same random numbers: compare policies, loads or a parameter's values",
+                column.name
+            ))),
+            false => Ok(Some((column, value))),
+        }
     }
 
     /// The runs that a query is about.
@@ -303,7 +321,7 @@ pub(crate) fn row(
     keys: &[String],
     runs: &[&SweepRun],
     name: &str,
-    (intervals, pairs): (IntervalMethod, Option<&Pairs<'_>>),
+    (intervals, pairs, alone): (IntervalMethod, Option<&Pairs<'_>>, Option<&Pairs<'_>>),
 ) -> Result<Option<SummaryRow>, BadRows> {
     let figures = || runs.iter().flat_map(|run| &run.figures).filter(|figure| figure.name == name);
     let asked = figures().count();
@@ -330,6 +348,13 @@ pub(crate) fn row(
         let interval = paired.interval.and_then(|_| intervals.of(&differences));
         Some(Difference { paired: Paired { interval, ..paired }, p_value })
     });
+    let harm = alone.zip(more_is_better(name, &unit)).and_then(|(alone, more)| {
+        let one = |run: &&SweepRun| harm(value_of(alone.partner(run)?, name)?, value_of(run, name)?, more);
+        let each: Vec<f64> = runs.iter().filter_map(one).collect();
+        let interval = intervals.of(&each).filter(|_| is_sample && !all_equal(&each));
+        let mean = each.iter().map(|harm| harm / each.len() as f64).sum();
+        (!each.is_empty()).then_some(Harm { pairs: each.len(), mean, interval })
+    });
     let varies = |(low, high): &(f64, f64)| !all_equal(&values) && (high - low).is_finite();
     let interval = intervals.of(&values).filter(|_| is_sample).filter(varies);
     values.sort_by(f64::total_cmp);
@@ -345,6 +370,7 @@ pub(crate) fn row(
         median: spread.map(|spread| spread.median),
         range: spread.map(|spread| (spread.least, spread.most)),
         difference,
+        harm,
     }))
 }
 
@@ -448,6 +474,36 @@ mod tests {
         // Surer than the rows' own intervals, which overlap: the repeats vary alike.
         assert!(fair.p_value.is_some_and(|p| p < 0.01) && fair.paired.is_sure());
         assert!(summary.rows[1].interval.is_some_and(|(_, high)| high > 22.25));
+    }
+
+    /// Loads in place of policies: the figures are seconds, of which the second load has 9 tenths.
+    #[test]
+    fn harm_is_that_of_pairs() {
+        let mut table = table();
+        for run in table.runs.values_mut() {
+            run.load = if run.policy == "fair" { "alone" } else { "both" }.to_owned();
+            run.policy = "none".to_owned();
+        }
+        let query = SweepQuery { harm: Some(("load".into(), "alone".into())), ..SweepQuery::default() };
+        let summary = table.summary(&query).unwrap_or_default();
+        let harms: Vec<Option<Harm>> = summary.rows.iter().map(|row| row.harm).collect();
+        assert_eq!(summary.rows[1].keys, ["10ms", "alone"]);
+        assert!(harms[1].is_none() && harms[3].is_none(), "{harms:?}");
+        for harm in [harms[0], harms[2]].into_iter().flatten() {
+            // All pairs have the same harm, which is no sample of anything.
+            assert!(
+                harm.pairs == 4 && (harm.mean - 0.1).abs() < 1e-12 && harm.interval.is_none(),
+                "{harm:?}"
+            );
+        }
+        assert!(harms[0].is_some());
+        if let Some(run) = table.runs.get_mut(&0) {
+            run.figures[0].value = Some(36.0);
+        }
+        let first = table.summary(&query).unwrap_or_default().rows[0].harm;
+        assert!(first.is_some_and(|harm| harm.mean > 0.1 && harm.interval.is_some()), "{first:?}");
+        let repeats = SweepQuery { harm: Some(("repeat".into(), "1".into())), ..SweepQuery::default() };
+        assert!(table.summary(&repeats).is_err_and(|wrong| wrong.0.contains("a repeat has no partner")));
     }
 
     #[test]

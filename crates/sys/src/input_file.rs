@@ -51,6 +51,12 @@ pub fn note(path: &Path) {
     }
 }
 
+/// The files that were noted so far, by their absolute paths without symbolic links.
+#[must_use]
+pub fn noted() -> BTreeSet<PathBuf> {
+    NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+}
+
 /// The file that was read and that writing to `path` would replace: under the same name, or through symbolic
 /// links, hard links, `..`, an open descriptor. `None`: no such file was read.
 pub fn was_read(path: &Path) -> Option<PathBuf> {

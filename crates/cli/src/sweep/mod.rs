@@ -8,7 +8,7 @@ mod options;
 pub mod results;
 mod text;
 
-pub use options::Options;
+pub use options::{DesignOptions, Options};
 
 use crate::exit::CliExit;
 use crate::outputs::{self, Form, ReportFile};
@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use tidegate_scenario::model::Scenario;
-use tidegate_scenario::shell::{quoted_input, quoted_path};
+use tidegate_scenario::shell::{quoted, quoted_input, quoted_path};
 use tidegate_sessions::simulated::ScenarioFiles;
 use tidegate_sessions::sweep::{PreparedSweep, SweepJob, SweepWatch};
-use tidegate_sweep::{BadSweep, Method, SweepChoice, SweepFile, SweepQuery, SweepTable, summary_json};
+use tidegate_sweep::{SweepQuery, SweepTable, summary_json};
 
 /// Plays `tidegate sweep`.
 pub fn command(options: &Options) -> ExitCode {
@@ -36,7 +36,7 @@ pub fn command(options: &Options) -> ExitCode {
 fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let path = &options.file;
     let text = crate::input::scenario(path).with_context(|| path.display().to_string())?;
-    let file = planned(options, &text)?;
+    let file = options.design.planned(path, &text)?;
     let cases = file.plan.cases()?;
     crate::output::may_write(outputs::paths(&options.output))?;
     let narrow = |scenario: &mut Scenario| file.narrow(scenario);
@@ -112,25 +112,6 @@ fn summary_of(table: &SweepTable) -> anyhow::Result<String> {
     Ok(summary_json(table, &table.summary(&SweepQuery::default())?))
 }
 
-/// What the file plans, with the options over it.
-fn planned(options: &Options, text: &str) -> anyhow::Result<SweepFile> {
-    let choice = SweepChoice {
-        set: options.set.clone(),
-        method: match options.latin {
-            Some(samples) => Some(Method::Latin(samples)),
-            None => options.paired.then_some(Method::Paired),
-        },
-        only: options.only.clone(),
-        skip: options.skip.clone(),
-        figures: options.figure.clone(),
-        cases: options.cases.choice(),
-    };
-    SweepFile::planned(text, choice).map_err(|wrong| match wrong {
-        BadSweep::File(wrong) => anyhow::anyhow!(wrong.shown(&options.file, text)),
-        BadSweep::Setting { setting, why } => anyhow::Error::new(why).context(format!("--set {setting}")),
-    })
-}
-
 /// Where runs are written down as they end: beside the file of the rows.
 fn journal(files: &[ReportFile]) -> Option<PathBuf> {
     let is_file = |path: &Path| !crate::output::is_stdout(path) && (path.is_file() || !path.exists());
@@ -143,20 +124,14 @@ fn journal(files: &[ReportFile]) -> Option<PathBuf> {
 /// The command that gives the same rows.
 fn again(options: &Options) -> String {
     let mut line = format!("tidegate sweep {}", quoted_input(Path::new(&options.file)));
-    let mut add = |flag: &str, value: &str| {
-        line.push_str(&format!(" --{flag} {}", tidegate_scenario::shell::quoted(value)));
-    };
-    options.set.iter().for_each(|value| add("set", value));
-    options.latin.iter().for_each(|n| add("latin", &n.to_string()));
-    options.only.iter().for_each(|value| add("only", value));
-    options.skip.iter().for_each(|value| add("skip", value));
-    options.figure.iter().for_each(|value| add("figure", value));
-    options.shard.iter().for_each(|(part, of)| add("shard", &format!("{part}/{of}")));
-    if options.paired {
-        line.push_str(" --paired");
+    for (option, value) in options.design.varied() {
+        line.push_str(&format!(" {option}"));
+        value.iter().for_each(|value| line.push_str(&format!(" {}", quoted(value))));
     }
+    options.shard.iter().for_each(|(part, of)| line.push_str(&format!(" --shard {part}/{of}")));
     for ReportFile { path, .. } in &options.output {
         line.push_str(&format!(" -o {}", quoted_path(path)));
     }
-    line + &options.cases.choice().words(options.cases.seed)
+    let cases = &options.design.cases;
+    line + &cases.choice().words(cases.seed)
 }

@@ -23,6 +23,7 @@ Examples:
   tidegate results part*.csv -o all.csv
   tidegate results all.csv --figure ping.p95 --where up=10mbit --by rtt,policy
   tidegate results all.csv --figure upload.rate --versus policy=none
+  tidegate results all.csv --harm load=call --figure voip-up.p99
   tidegate results all.csv --plot rtt,ping.p95 -o delay.pdf")]
 pub struct Options {
     /// Rows that `tidegate sweep` wrote (CSV)
@@ -41,6 +42,10 @@ pub struct Options {
     /// Compare with the runs that have this value: --versus policy=none
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair, conflicts_with = "plot")]
     pub versus: Option<(String, String)>,
+    /// Say how much worse a workload does than in the runs with this value, in which it is alone (harm):
+    /// --harm load=call
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, conflicts_with_all = ["versus", "plot"])]
+    pub harm: Option<(String, String)>,
     /// How intervals are found: by Student's t, or by drawing samples again from the sample (of 8 runs at
     /// least)
     #[arg(long, value_name = "METHOD", value_enum, default_value_t = Intervals::Student)]
@@ -50,7 +55,7 @@ pub struct Options {
     #[arg(long, value_name = "WHAT", value_parser = wanted)]
     pub plot: Option<PlotWanted>,
     /// How wide the drawing is, from 80mm to 1000mm: 88mm (a column of a paper), 3.5in
-    #[arg(long, value_name = "WIDTH", value_parser = pixels, default_value = "88mm", requires = "plot")]
+    #[arg(long, value_name = "WIDTH", value_parser = width, default_value = "88mm", requires = "plot")]
     pub width: Pixels,
     /// Write all rows of all files (.csv), the summary (.json), or the drawing (.svg, .pdf, .png); may be
     /// repeated
@@ -82,14 +87,14 @@ impl From<Intervals> for IntervalMethod {
 /// What `results` writes.
 const FORMS: &[Form] = &[Form::Csv, Form::Json, Form::Svg, Form::Pdf, Form::Png];
 /// Pixels of a PNG for each of a drawing: 288 a inch.
-const SCALE: f32 = 3.0;
+pub(crate) const SCALE: f32 = 3.0;
 
 /// Pixels of 1/96 inch.
 #[derive(Clone, Copy, Debug)]
-pub struct Pixels(f64);
+pub struct Pixels(pub(crate) f64);
 
 /// `88mm`, `3.5in`.
-fn pixels(text: &str) -> Result<Pixels, String> {
+pub(crate) fn width(text: &str) -> Result<Pixels, String> {
     let of = |unit: &str, inch: f64| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? / inch * 96.0);
     let known = of("mm", 25.4).or_else(|| of("cm", 2.54)).or_else(|| of("in", 1.0));
     let known = known.filter(|pixels| (300.0..=4000.0).contains(pixels));
@@ -97,7 +102,7 @@ fn pixels(text: &str) -> Result<Pixels, String> {
 }
 
 /// `ping.p95`, `home.rtt,ping.p95`.
-fn wanted(text: &str) -> Result<PlotWanted, String> {
+pub(crate) fn wanted(text: &str) -> Result<PlotWanted, String> {
     let names: Vec<&str> = text.split(',').map(str::trim).collect();
     match names.as_slice() {
         [figure] if !figure.is_empty() => Ok(PlotWanted::Distribution((*figure).to_owned())),
@@ -108,7 +113,7 @@ fn wanted(text: &str) -> Result<PlotWanted, String> {
     }
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
     pair.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
         .ok_or_else(|| "write NAME=VALUE: policy=none".to_owned())
@@ -156,6 +161,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         figures: options.figure.clone(),
         by: options.by.clone(),
         versus: options.versus.clone(),
+        harm: options.harm.clone(),
         intervals: options.intervals.into(),
     };
     let drawing = options.plot.as_ref().map(|plot| drawn(&table, &query, plot)).transpose()?;
@@ -166,6 +172,12 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         let figures = text::usual_figures(&table, &options.figure);
         let summary = table.summary(&SweepQuery { figures, ..query.clone() })?;
         crate::output::report(&text::summary(&table, &summary, ""));
+        if options.harm.is_some() && summary.rows.iter().all(|row| row.harm.is_none()) {
+            eprintln!(
+                "tidegate results: no row has a harm: no run has its figures alone with the same seed, or they are \
+                neither better nor worse by their size (rates, delays and losses are)"
+            );
+        }
     }
     for ReportFile { path, form } in &options.output {
         let content = match (form, &drawing) {

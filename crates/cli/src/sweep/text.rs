@@ -45,6 +45,7 @@ pub(super) fn summary(table: &SweepTable, summary: &SweepSummary, again: &str) -
         return format!("No run falls into this part: the sweep has {} in all\n", table.head.runs);
     }
     let with_difference = summary.rows.iter().any(|row| row.difference.is_some());
+    let with_harm = summary.rows.iter().any(|row| row.harm.is_some());
     let several = summary.rows.iter().any(|row| row.runs > 1);
     let mut columns: Vec<(String, Align)> =
         summary.columns.iter().map(|name| (name.clone(), Align::Right)).collect();
@@ -57,9 +58,12 @@ pub(super) fn summary(table: &SweepTable, summary: &SweepSummary, again: &str) -
         columns.extend([("difference".into(), Align::Right), ("95 % interval".into(), Align::Left)]);
         columns.push(("p".into(), Align::Right));
     }
+    if with_harm {
+        columns.extend([("harm".into(), Align::Right), ("95 % interval".into(), Align::Left)]);
+    }
     let mut shown = Table::new(columns);
     for row in summary.rows.iter().take(MOST) {
-        shown.row(cells(row, several, with_difference));
+        shown.row(cells(row, several, (with_difference, with_harm)));
     }
     let mut out = shown.to_string();
     if let Some(more) = summary.rows.len().checked_sub(MOST).filter(|more| *more > 0) {
@@ -70,12 +74,14 @@ pub(super) fn summary(table: &SweepTable, summary: &SweepSummary, again: &str) -
     if without > 0 {
         let _ = writeln!(
             out,
-            "{without} figures of runs have no value (no reply came, or a transfer did not end), and are in no mean"
+            "{without} figures of runs have no value (no reply came, or a transfer did not end, joins no other or does \
+            not converge), and are in no mean"
         );
     }
     let of_rows = summary.rows.iter().filter(|row| row.interval.is_some()).count();
     let differences = summary.rows.iter().filter_map(|row| row.difference?.paired.interval).count();
-    let intervals = of_rows + differences;
+    let harms = summary.rows.iter().filter_map(|row| row.harm?.interval).count();
+    let intervals = of_rows + differences + harms;
     if intervals > 0 {
         let _ = writeln!(
             out,
@@ -107,13 +113,20 @@ pub(super) fn summary(table: &SweepTable, summary: &SweepSummary, again: &str) -
         };
         let _ = writeln!(out, "Differences: of runs with the same seed{tested}");
     }
+    if with_harm {
+        let _ = writeln!(
+            out,
+            "Harm: how much worse than alone, of runs with the same seed: the share of a rate that is lost, or of a \
+            delay or loss that was added; below 0 it is better than alone (Ware and others, HotNets 2019)"
+        );
+    }
     if !again.is_empty() {
         let _ = writeln!(out, "\nAgain: {again}");
     }
     out
 }
 
-fn cells(row: &SummaryRow, several: bool, with_difference: bool) -> Vec<String> {
+fn cells(row: &SummaryRow, several: bool, (with_difference, with_harm): (bool, bool)) -> Vec<String> {
     let written = |number: f64| written(&row.figure, number, &row.unit, USUAL);
     let interval = |found: Option<(f64, f64)>| found.map_or(String::new(), |ends| range(row, ends));
     let mut cells = row.keys.clone();
@@ -131,6 +144,11 @@ fn cells(row: &SummaryRow, several: bool, with_difference: bool) -> Vec<String> 
             None => cells.extend([String::new(), String::new(), String::new()]),
         }
     }
+    if with_harm {
+        let interval = |(low, high): (f64, f64)| format!("{} to {}", harm(low), harm(high));
+        cells.push(row.harm.map_or(String::new(), |found| harm(found.mean)));
+        cells.push(row.harm.and_then(|found| found.interval).map_or(String::new(), interval));
+    }
     cells
 }
 
@@ -142,6 +160,12 @@ fn range(row: &SummaryRow, (low, high): (f64, f64)) -> String {
     let differ = (USUAL..MOST_DIGITS).map(ends).find(|[low, high]| low != high);
     let [low, high] = differ.unwrap_or_else(|| ends(USUAL));
     format!("{low} to {high}")
+}
+
+/// A harm, to three digits behind the point.
+fn harm(harm: f64) -> String {
+    let shown = format!("{:.3}", harm.abs());
+    if harm < 0.0 && shown != "0.000" { format!("−{shown}") } else { shown }
 }
 
 /// To three digits.

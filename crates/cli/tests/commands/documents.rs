@@ -58,7 +58,7 @@ fn every_document_fits_its_published_schema() {
     }
     let place = filled("documents");
     let packet = "udp 192.168.1.7 > 1.1.1.1:53 out eth0";
-    let rows: [(&str, &[&str]); 27] = [
+    let rows: [(&str, &[&str]); 30] = [
         (
             "experiment",
             &[
@@ -82,6 +82,24 @@ fn every_document_fits_its_published_schema() {
             &["sweep", "s.toml", "--set", "home.rtt=9ms,20ms", "--repeats", "2", "--json", "-o", "r.csv"],
         ),
         ("sweep", &["results", "r.csv", "--versus", "policy=none", "--json"]),
+        ("bundle", &["bundle", "s.toml", "--json", "-o", "b"]),
+        ("bundle_check", &["bundle", "--check", "b", "--json"]),
+        (
+            "tune",
+            &[
+                "tune",
+                "s.toml",
+                "--set",
+                "home.up=1..3mbit",
+                "--objective",
+                "p95 ping",
+                "--policy",
+                "sfq",
+                "--tries",
+                "4",
+                "--json",
+            ],
+        ),
         ("trial", &["try", "home.toml", "--duration", "1s", "--load", "both", "--json"]),
         ("check", &["check", "bad.batch", "p.sh", "--json"]),
         ("check", &["check", "p.batch", "--json"]),

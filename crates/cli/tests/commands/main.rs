@@ -5,6 +5,7 @@
 mod common;
 
 mod article;
+mod bundle;
 mod captured;
 mod chapters;
 mod check;
@@ -31,6 +32,7 @@ mod shims;
 mod sim;
 mod sweep;
 mod trial;
+mod tune;
 mod understand;
 mod verdicts;
 mod wizard;

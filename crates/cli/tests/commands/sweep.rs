@@ -118,3 +118,47 @@ fn what_cannot_be_varied_is_said_before_anything_runs() {
         assert_eq!((output.status.code(), said.contains(expected)), (Some(2), true), "{line}\n{said}");
     }
 }
+
+/// The harm of a second transfer that joins: half of the rate, and the time until both have their shares.
+#[test]
+fn harm_and_convergence_are_figures_of_a_sweep() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("sweep-harm");
+    place.file(
+        "h.toml",
+        "duration = '16s'\nwarm-up = '1s'\nrepeats = 2\n[home]\nup = '10mbit'\ndown = '50mbit'\n[policies.none]\n\
+        [loads.alone]\ntraffic = [{ id = 'flow-1', tcp = 'a -> server' }]\n\
+        [loads.beside]\ntraffic = [{ id = 'flow-1', tcp = 'a -> server' },\n\
+        { id = 'flow-2', tcp = 'b -> server', start = '2s' }]\n",
+    );
+    let done = tidegate(&place, "sweep h.toml -o h.csv");
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let shown = tidegate(&place, "results h.csv --harm load=alone --figure flow-1.rate --json");
+    let document = common::schemas::document(&shown.stdout);
+    let rows = document["rows"].as_array().expect("rows");
+    let harm: Vec<&serde_json::Value> = rows.iter().map(|row| &row["harm"]).collect();
+    assert!(harm[0].is_null(), "alone there is none: {document}");
+    let mean = harm[1]["mean"].as_f64().expect("a harm");
+    assert!((0.3..0.7).contains(&mean) && harm[1]["pairs"] == 2, "{document}");
+    let shown = text(&tidegate(&place, "results h.csv --harm load=alone --figure flow-1.rate").stdout);
+    assert!(shown.contains("Harm: how much worse than alone") && shown.contains("  harm  "), "{shown}");
+    let none = tidegate(&place, "results h.csv --harm load=alone --figure flow-1.share");
+    assert!(text(&none.stderr).contains("no row has a harm"), "{}", text(&none.stderr));
+    assert!(!text(&none.stdout).contains("Harm:"), "{}", text(&none.stdout));
+    // A transfer alone joins nobody, and has no such figure; the one that joins has.
+    let rows = std::fs::read_to_string(place.0.join("h.csv")).expect("rows");
+    let of = |load: &str, figure: &str| {
+        let is = |row: &&str| row.contains(&format!(",{load},")) && row.contains(&format!(",{figure},"));
+        rows.lines().find(is).and_then(|row| row.split(',').nth(9)).map(str::to_owned)
+    };
+    assert_eq!(
+        (of("alone", "flow-1.convergence"), of("beside", "flow-1.convergence")),
+        (None, Some("".into()))
+    );
+    let joined = of("beside", "flow.convergence");
+    assert!(joined.is_some() && joined == of("beside", "flow-2.convergence"), "{rows}");
+    let refused = tidegate(&place, "results h.csv --harm load=nobody");
+    assert!(text(&refused.stderr).contains("no run has load = nobody"), "{}", text(&refused.stderr));
+}

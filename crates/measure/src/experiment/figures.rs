@@ -4,6 +4,7 @@
 //! What precedes the last point is what is measured, what follows it the statistic. Spans are in
 //! seconds, rates in bits per second, amounts of data in bytes; shares and counts have no unit.
 
+use super::convergence::{convergence, last_to_join};
 use super::parts::{LinkSeries, ProbeRecord, RunRecord, TransferRecord};
 use crate::trial::ClassSeries;
 use crate::{Durations, Jitter, Pings, deviation, jain, share};
@@ -28,7 +29,7 @@ pub enum NoSuchFigure {
         /// What can be requested, in the order of the document. Any percentile `pN` can, too.
         known: Vec<String>,
     },
-    /// It has a name and no value: nothing was answered, or a transfer did not come to its end.
+    /// It has a name and no value: nothing was answered, a transfer did not come to its end, or has no share.
     Nothing {
         /// Why, in words that follow the figure's name: `no reply came`.
         why: &'static str,
@@ -59,6 +60,8 @@ const DIRECTION_STATISTICS: [&str; 8] = [
 ];
 const TRANSFER_STATISTICS: [&str; 7] =
     ["rate", "share", "bytes", "time", "retransmissions", "lost", "fairness"];
+/// Of transfers that have others in their group.
+const SHARED_STATISTICS: [&str; 1] = ["convergence"];
 const LINK_STATISTICS: [&str; 7] = ["rate", "sent", "utilisation", "peak", "delay", "delay-max", "drops"];
 const CLASS_STATISTICS: [&str; 7] = ["rate", "sent", "packets", "peak", "queue", "drops", "loss"];
 
@@ -97,11 +100,14 @@ pub fn figures(run: &RunRecord) -> Vec<String> {
     let mut groups: Vec<&str> = Vec::new();
     for transfer in &run.transfers {
         let group = group_of(&transfer.id);
+        let shared = members(run, group).count() > 1;
         if group != transfer.id && !groups.contains(&group) {
             groups.push(group);
             add(group, &TRANSFER_STATISTICS);
+            add(group, if shared { &SHARED_STATISTICS } else { &[] });
         }
         add(&transfer.id, &TRANSFER_STATISTICS);
+        add(&transfer.id, if shared { &SHARED_STATISTICS } else { &[] });
     }
     for link in &run.queues {
         add(&format!("link {} {}", link.link, direction(link.up)), &LINK_STATISTICS);
@@ -248,8 +254,24 @@ fn of_transfers(
         "retransmissions" => plain(transfers.iter().map(|t| t.retransmissions as f64).sum(), ""),
         "lost" => plain(transfers.iter().map(|t| t.lost as f64).sum(), ""),
         "time" => time(transfers),
+        "convergence" => converged(run, transfers, window.1),
         _ => return None,
     })
+}
+
+/// The transfers of a group.
+fn members<'r>(run: &'r RunRecord, group: &'r str) -> impl Iterator<Item = &'r TransferRecord> {
+    run.transfers.iter().filter(move |transfer| group_of(&transfer.id) == group)
+}
+
+/// How long the last of these to join its group takes to have its share, also from before the window.
+fn converged(run: &RunRecord, transfers: &[&TransferRecord], until: u64) -> Found {
+    let Some(last) = last_to_join(transfers) else { return Err(NO_ANSWER) };
+    let whole: Vec<&TransferRecord> = members(run, group_of(&last.id)).collect();
+    match convergence(run.step_ns, (&whole, last), until) {
+        Ok(ns) => seconds(Some(ns)),
+        Err(why) => Err(NoSuchFigure::Nothing { why }),
+    }
 }
 
 /// From the first beginning to the last end.
@@ -490,6 +512,10 @@ mod tests {
         for name in ["dead.mean", "dead.p95", "dead.jitter", "dead.mdev"] {
             assert_eq!(why(name), NO_ANSWER, "{name}");
         }
+        let lonely = NoSuchFigure::Nothing { why: "it joins no other transfer of its group" };
+        assert_eq!((why("upload-1.convergence"), why("download.convergence")), (lonely.clone(), lonely));
+        let unfair = NoSuchFigure::Nothing { why: "its rate does not stay near the equal share" };
+        assert_eq!((why("upload.convergence"), why("upload-2.convergence")), (unfair.clone(), unfair));
         assert_eq!(why("download.time"), NoSuchFigure::Nothing { why: "it did not come to its end" });
         assert_eq!(why("ping.rate"), NOT_RECORDED);
         assert_eq!(why("dead.there-loss"), NOT_RECORDED);

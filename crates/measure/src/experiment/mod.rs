@@ -6,6 +6,7 @@
 //! field has another unit.
 
 mod cases;
+mod convergence;
 mod figures;
 mod parts;
 

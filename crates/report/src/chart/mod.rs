@@ -19,6 +19,8 @@ mod look;
 mod network;
 mod packets;
 mod panel;
+#[cfg(feature = "png")]
+mod pdf_order;
 mod pingexp;
 mod plot;
 mod png;

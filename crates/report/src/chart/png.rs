@@ -6,6 +6,8 @@ use super::file::Theme;
 #[cfg(feature = "png")]
 use super::file::file;
 #[cfg(feature = "png")]
+use super::pdf_order::in_order;
+#[cfg(feature = "png")]
 use resvg::{tiny_skia, usvg};
 use std::fmt;
 #[cfg(feature = "png")]
@@ -56,7 +58,8 @@ pub fn png(drawing: &Drawing, width: f64, scale: f32, theme: Theme) -> Result<Ve
     picture.encode_png().map_err(|why| wrong(why.to_string()))
 }
 
-/// A drawing as PDF, for papers: as [`file()`] draws it, a pixel being 1/96 inch.
+/// A drawing as PDF, for papers: as [`file()`] draws it, a pixel being 1/96 inch. The same drawing is the
+/// same file to the byte.
 ///
 /// # Errors
 ///
@@ -64,8 +67,10 @@ pub fn png(drawing: &Drawing, width: f64, scale: f32, theme: Theme) -> Result<Ve
 #[cfg(feature = "png")]
 pub fn pdf(drawing: &Drawing, width: f64, theme: Theme) -> Result<Vec<u8>, PngError> {
     let page = svg2pdf::PageOptions { dpi: 96.0 };
-    svg2pdf::to_pdf(&tree(drawing, width, theme)?, svg2pdf::ConversionOptions::default(), page)
-        .map_err(|why| PngError { drawing: drawing.title().to_owned(), what: why.to_string() })
+    let wrong = |what: String| PngError { drawing: drawing.title().to_owned(), what };
+    let bytes = svg2pdf::to_pdf(&tree(drawing, width, theme)?, svg2pdf::ConversionOptions::default(), page)
+        .map_err(|why| wrong(why.to_string()))?;
+    in_order(&bytes).ok_or_else(|| wrong("its PDF cannot be put in order".to_owned()))
 }
 
 #[cfg(feature = "png")]
@@ -127,5 +132,9 @@ mod tests {
         let text = String::from_utf8_lossy(&pdf);
         assert!(text.starts_with("%PDF-") && text.trim_end().ends_with("%%EOF"));
         assert!(text.contains("/MediaBox"), "{text}");
+        // Hash maps have another order each time.
+        for _ in 0..16 {
+            assert!(super::pdf(&drawing, 320.0, super::Theme::Light).is_ok_and(|again| again == pdf));
+        }
     }
 }
