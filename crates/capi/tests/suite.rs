@@ -313,3 +313,55 @@ fn the_example_in_cpp_runs() {
                   refused: tidegate_create: line 1: `qdisc add dev eth0 root fq_kodel`: Error: Specified \n";
     assert_eq!(printed, wanted);
 }
+
+/// The rows of `examples/ns3/compare.cc`, which docs/library.md shows for 30 s.
+#[test]
+fn the_queue_disc_of_ns3_behaves_as_ns3s_own() {
+    if skip(&["c++", "pkg-config"]) {
+        return;
+    }
+    let modules = ["ns3-applications", "ns3-point-to-point"];
+    let there = Command::new("pkg-config").args(["--exists", "--print-errors"]).args(modules).output();
+    if !there.is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: the ns-3 queue disc: no ns-3 here (apt install libns3-dev libgsl-dev)");
+        return;
+    }
+    let (folder, program) =
+        (root().join("examples/ns3"), PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("ns3-compare"));
+    let ns3 =
+        run(Command::new("pkg-config").args(["--cflags", "--libs"]).args(modules)).expect("ns-3's words");
+    let mut command = Command::new("c++");
+    command.args([
+        "-std=c++17",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-O1",
+        "compare.cc",
+        "tidegate-queue-disc.cc",
+    ]);
+    command.current_dir(folder).args(flags(&["--cflags", "--libs"])).args(ns3.split_whitespace());
+    command.arg(format!("-Wl,-rpath,{}", installed().join("lib").display())).arg("-o").arg(&program);
+    run(&mut command).expect("the queue disc compiles");
+    let printed = run(Command::new(program).arg("--seconds=4")).expect("it runs");
+    println!("{printed}");
+    let rows: Vec<(&str, Vec<f64>)> = printed
+        .lines()
+        .filter(|line| line.starts_with("  ") && line.contains("s fq_codel") || line.contains("CAKE"))
+        .map(|line| line.split_at(28))
+        .map(|(name, rest)| {
+            (name.trim(), rest.split_whitespace().map(|word| word.parse().expect(word)).collect())
+        })
+        .collect();
+    let names: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["ns-3's fq_codel", "Linux's fq_codel", "Linux's CAKE"].repeat(2), "{printed}");
+    for pair in rows.chunks(3) {
+        let [(_, own), (_, linux), (_, cake)] = pair else { panic!("{printed}") };
+        // What both uploads carry, within 2 %, and what the call waits on average, ms: a packet of the others
+        // takes 1.2.
+        assert!(((linux[0] + linux[1]) / (own[0] + own[1]) - 1.0).abs() < 0.02, "{printed}");
+        assert!((linux[4] - own[4]).abs() < 0.2, "{printed}");
+        // CAKE lets the call wait a packet or two of the others, each 1.2 ms.
+        assert!(cake[4] < 3.0 && cake[0] + cake[1] > 0.9 * (own[0] + own[1]), "{printed}");
+    }
+}
