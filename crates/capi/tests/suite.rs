@@ -314,7 +314,66 @@ fn the_example_in_cpp_runs() {
     assert_eq!(printed, wanted);
 }
 
-/// The rows of `examples/ns3/compare.cc`, which docs/library.md shows for 30 s.
+/// docs/library.md with the present outputs: its program's, and those of the commands that its blocks begin with.
+fn page(of: impl Fn(&str) -> Option<String>) -> (String, String) {
+    let page = std::fs::read_to_string(root().join("docs/library.md")).expect("the page");
+    let (mut renewed, mut program, mut rest) = (String::new(), String::new(), page.as_str());
+    while let Some((before, after)) = rest.split_once("```") {
+        let (info, body) = after.split_once('\n').expect("a block's first line");
+        let (body, after) = body.split_once("```").expect("a block's end");
+        let command = body.lines().next().unwrap_or_default();
+        let output = match info {
+            // The output of the program before it.
+            "text" if !program.is_empty() => of(&std::mem::take(&mut program)),
+            "text" if command.starts_with("$ ") => of(command).map(|output| format!("{command}\n{output}")),
+            _ => None,
+        };
+        if info == "c" {
+            program = body.to_owned();
+        }
+        renewed += &format!("{before}```{info}\n{}```", output.as_deref().unwrap_or(body));
+        rest = after;
+    }
+    (page.clone(), renewed + rest)
+}
+
+/// Compares the page, or writes it if that is asked for.
+fn compare((page, renewed): (String, String)) {
+    if std::env::var_os("TIDEGATE_BLESS").is_some() {
+        std::fs::write(root().join("docs/library.md"), renewed).expect("the page");
+    } else {
+        assert_eq!(page, renewed, "docs/library.md: TIDEGATE_BLESS=1 cargo test -p tidegate-capi writes it");
+    }
+}
+
+#[test]
+fn the_page_shows_what_programs_print() {
+    if skip(&["cc", "pkg-config"]) {
+        return;
+    }
+    let link = compiled(LINK, "link-page", &[], false);
+    let mut ran = 0;
+    let outputs = std::cell::RefCell::new(&mut ran);
+    compare(page(|text| {
+        if let Some(arguments) = text.strip_prefix("$ ./simulated_link ") {
+            let (seconds, commands) = arguments.split_once(' ').expect("two arguments");
+            **outputs.borrow_mut() += 1;
+            let arguments = [seconds, commands.trim_matches('"')];
+            return Some(run(Command::new(&link).args(arguments)).expect("it runs"));
+        }
+        if text.starts_with("$ ") {
+            return None;
+        }
+        **outputs.borrow_mut() += 1;
+        let source = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("page.c");
+        std::fs::write(&source, text).expect("a source");
+        let program = compiled(source.to_str().expect("a path"), "page", &SANITIZERS, true);
+        Some(run(&mut Command::new(program)).expect("it runs"))
+    }));
+    assert_eq!(ran, 5, "docs/library.md has other blocks");
+}
+
+/// The rows of `examples/ns3/compare.cc`.
 #[test]
 fn the_queue_disc_of_ns3_behaves_as_ns3s_own() {
     if skip(&["c++", "pkg-config"]) {
@@ -343,8 +402,11 @@ fn the_queue_disc_of_ns3_behaves_as_ns3s_own() {
     command.current_dir(folder).args(flags(&["--cflags", "--libs"])).args(ns3.split_whitespace());
     command.arg(format!("-Wl,-rpath,{}", installed().join("lib").display())).arg("-o").arg(&program);
     run(&mut command).expect("the queue disc compiles");
-    let printed = run(Command::new(program).arg("--seconds=4")).expect("it runs");
-    println!("{printed}");
+    let printed = run(Command::new(&program).arg("--seconds=4")).expect("it runs");
+    if std::env::var_os("TIDEGATE_BLESS").is_some() {
+        let shown = |arguments: &str| run(Command::new(&program).arg(arguments)).expect("it runs");
+        compare(page(|text| text.strip_prefix("$ ./compare ").map(shown)));
+    }
     let rows: Vec<(&str, Vec<f64>)> = printed
         .lines()
         .filter(|line| line.starts_with("  ") && line.contains("s fq_codel") || line.contains("CAKE"))
