@@ -314,7 +314,8 @@ fn the_example_in_cpp_runs() {
     assert_eq!(printed, wanted);
 }
 
-/// docs/library.md with the present outputs: its program's, and those of the commands that its blocks begin with.
+/// docs/library.md with the present outputs: its program's, and those of the commands that its blocks begin
+/// with.
 fn page(of: impl Fn(&str) -> Option<String>) -> (String, String) {
     let page = std::fs::read_to_string(root().join("docs/library.md")).expect("the page");
     let (mut renewed, mut program, mut rest) = (String::new(), String::new(), page.as_str());

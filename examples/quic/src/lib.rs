@@ -5,14 +5,15 @@
 //! upload 2 ┼─▶ EgressDevice 10 Mbit/s ┘             │
 //! call     ┘ ◀──────────────── 20 ms ──────────────┘
 //! ```
-//! The loop is that of quinn-proto's own tests: `handle` what arrives, `handle_timeout`, then `poll_transmit`, with
-//! the time as an argument. What a connection transmits is offered to the device by its addresses; what the device
-//! gives arrives at the server, with the ECN codepoint that the queue left it.
+//! The loop is that of quinn-proto's own tests: `handle` what arrives, `handle_timeout`, then
+//! `poll_transmit`, with the time as an argument. What a connection transmits is offered to the device by
+//! its addresses; what the device gives arrives at the server, with the ECN codepoint that the queue left
+//! it.
 
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
-    Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, StreamEvent,
-    StreamId, TransportConfig, VarInt,
+    Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event,
+    StreamEvent, StreamId, TransportConfig, VarInt,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -160,8 +161,10 @@ impl Network {
         for node in nodes.iter_mut().filter(|node| node.role != Role::Server) {
             let mut client = quinn_plaintext::client_config();
             client.transport_config(Arc::clone(&transport));
-            let (handle, connection) =
-                node.endpoint.connect(began, client, to, "server.example").expect("the server's address is fine");
+            let (handle, connection) = node
+                .endpoint
+                .connect(began, client, to, "server.example")
+                .expect("the server's address is fine");
             node.connections.insert(handle, connection);
         }
         Network {
@@ -246,7 +249,9 @@ impl Network {
 
     fn arrive(&mut self, now: Time, datagram: Datagram) -> Result<(), Error> {
         let at = self.instant(now);
-        let Some(place) = self.nodes.iter().position(|node| node.address == datagram.to) else { return Ok(()) };
+        let Some(place) = self.nodes.iter().position(|node| node.address == datagram.to) else {
+            return Ok(());
+        };
         let node = &mut self.nodes[place];
         let mut reply = Vec::new();
         let bytes = BytesMut::from(&datagram.bytes[..]);

@@ -43,8 +43,9 @@ fn fq_codel_and_cake_keep_it_out_of_the_queue() {
 #[test]
 fn dualpi2_holds_its_target_for_all() {
     let report = of("qdisc add dev eth0 root dualpi2");
-    // One queue for classic traffic, held at 15 ms, and what a window's growth adds.
-    assert!(waits(&report) < Duration::from_millis(60), "{report}");
+    // One queue for classic traffic, held at 15 ms.
+    let median = report.percentile(0.5).saturating_sub(DELAY);
+    assert!(median > Duration::from_millis(8) && median < Duration::from_millis(22), "{report}");
     assert!(total(&report) > 8.0 && report.queue.marked > 0, "{report}");
 }
 
@@ -57,5 +58,8 @@ fn a_run_can_be_repeated() {
 #[test]
 fn a_wrong_command_says_so() {
     let error = run("qdisc add dev eth0 root fq_kodel", 1).expect_err("there is no such qdisc").to_string();
-    assert!(error.starts_with("line 1: `qdisc add dev eth0 root fq_kodel`: Error: Specified qdisc kind"), "{error}");
+    assert!(
+        error.starts_with("line 1: `qdisc add dev eth0 root fq_kodel`: Error: Specified qdisc kind"),
+        "{error}"
+    );
 }
