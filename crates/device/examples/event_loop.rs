@@ -8,11 +8,14 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 use tidegate_device::{EgressConfig, EgressDevice, OfferedPacket, PacketFields, Time};
 
+/// What an event does; it may make more events.
+type Action = Box<dyn FnOnce(&mut EventLoop)>;
+
 /// The event loop: what to do, and when.
 #[derive(Default)]
 struct EventLoop {
     times: BinaryHeap<Reverse<(u64, u64)>>,
-    actions: BTreeMap<u64, Box<dyn FnOnce(&mut EventLoop)>>,
+    actions: BTreeMap<u64, Action>,
     now: u64,
     made: u64,
 }
