@@ -83,6 +83,7 @@ impl std::fmt::Debug for EgressDevice {
             .field("rate", &self.rate)
             .field("latest", &self.latest)
             .field("waiting", &self.pool.live())
+            .field("machine", &self.machine.gateway)
             .finish_non_exhaustive()
     }
 }
