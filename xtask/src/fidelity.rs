@@ -290,6 +290,22 @@ mod tests {
     }
 
     #[test]
+    fn the_readme_of_qdisc_has_the_page_s_table() {
+        let read = |name: &str| std::fs::read_to_string(crate::root().join(name)).unwrap();
+        let (page, readme) = (read("docs/fidelity.md"), read("crates/qdisc/README.md"));
+        let rows = |text: &str, heading: &str| -> Vec<String> {
+            let section = text.split_once(heading).unwrap().1.split("\n## ").next().unwrap().to_owned();
+            let rows = section.lines().filter(|line| line.starts_with("| ") && line.contains(" recordings"));
+            rows.map(|row| row.split(" | ").take(3).collect::<Vec<_>>().join(" | ")).collect()
+        };
+        let wanted = rows(&page, "## Qdiscs: packets");
+        let told = rows(&readme, "## How exact");
+        assert!(!wanted.is_empty() && told.iter().all(|row| row.ends_with(" |")));
+        let told: Vec<&str> = told.iter().map(|row| row.trim_end_matches(" |")).collect();
+        assert_eq!(told, wanted);
+    }
+
+    #[test]
     fn a_behaviour_without_a_test_is_an_error() {
         assert!(rows(test_results::read(&output(KINDS), "fidelity")).is_ok());
         assert_eq!(

@@ -54,6 +54,13 @@ pub struct Gateway {
     pub(crate) defers_releases: bool,
 }
 
+impl core::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let shapers = self.ports.iter().filter(|port| !port.is_gone()).map(|port| (&port.name, &port.shaper));
+        f.debug_map().entries(shapers).finish()
+    }
+}
+
 pub(crate) const NO_DEVICE: TcError = TcError::new(Errno::NoDev, "Cannot find device");
 
 impl Gateway {

@@ -78,7 +78,7 @@ pub struct Meta {
     pub scratch: Scratch,
     /// What it costs on the link, bytes: CAKE's, beside the words that all qdiscs share.
     pub cost: u32,
-    /// The flow hash under the zero key, once requested; 0 before.
+    /// The flow hash under the pool's key, once requested; 0 before.
     hash: u32,
     next: u32,
     prev: u32,
@@ -255,6 +255,7 @@ pub struct Pool {
     /// By slot where packets are queued, while that is recorded.
     queue_locations: Option<Vec<QueueLocation>>,
     dissector: Dissector,
+    hash_key: HashKey,
 }
 
 impl Pool {
@@ -270,7 +271,19 @@ impl Pool {
             copied: None,
             queue_locations: None,
             dissector: Dissector::default(),
+            hash_key: HashKey::default(),
         }
+    }
+
+    /// The key of flow hashes: zero, unless [`Pool::set_hash_key`] gave another.
+    pub fn hash_key(&self) -> HashKey {
+        self.hash_key
+    }
+
+    /// Sets the key of flow hashes, for packets whose hash was not requested yet. Linux draws one when it
+    /// starts; recordings have the zero key.
+    pub fn set_hash_key(&mut self, key: HashKey) {
+        self.hash_key = key;
     }
 
     /// How far packets are looked into.
@@ -552,13 +565,14 @@ impl Pool {
         &cold.head
     }
 
-    /// Its flow hash under the zero key, computed on first use.
+    /// Its flow hash under the pool's key ([`Pool::hash_key`]), computed on first use.
     pub fn hash(&mut self, pkt: &Pkt) -> u32 {
         let known = self.meta[pkt.0 as usize].hash;
         if known != 0 {
             return known;
         }
-        let hash = self.keys(pkt).hash(HashKey::default());
+        let key = self.hash_key;
+        let hash = self.keys(pkt).hash(key);
         self.meta[pkt.0 as usize].hash = hash;
         hash
     }

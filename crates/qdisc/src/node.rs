@@ -87,6 +87,13 @@ struct Rare {
     born: u64,
 }
 
+impl core::fmt::Debug for QdiscNode {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let QdiscNode { kind, handle, parent, .. } = self;
+        write!(f, "{} {handle} on {parent}: {} packets", kind.name(), self.qlen())
+    }
+}
+
 impl QdiscNode {
     /// A qdisc of `kind` with parameters as tc sends them.
     ///

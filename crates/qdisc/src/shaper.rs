@@ -82,6 +82,15 @@ pub struct Shaper {
     pub(crate) shared: Box<Shared>,
 }
 
+impl core::fmt::Debug for Shaper {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Shaper")
+            .field("device", &self.device)
+            .field("root", &self.root)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A shaper's parts, lent apart.
 struct Entered<'a> {
     root: &'a mut QdiscNode,

@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 use cost::Framing;
 use overflow::Overflow;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Addrs, FlowKeys, Handle, HashKey, Nanos, Pkt, Pool, Rate, Time};
+use tidegate_packet::{Addrs, FlowKeys, Handle, Nanos, Pkt, Pool, Rate, Time};
 use tidegate_policy::dump::{CakeStats, ClassDump, QueueStats, Xstats};
 use tidegate_policy::{
     CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins, ClassParams, Errno, Kind, QdiscParams,
@@ -511,7 +511,7 @@ fn ends(mode: CakeFlows, hosts: &mut dyn FnMut() -> (u32, u32)) -> u32 {
 /// The hash of a packet's conversation.
 fn flow_hash(pool: &mut Pool, pkt: &Pkt, nat: bool) -> u32 {
     match if nat { pool.untranslated_keys(pkt) } else { None } {
-        Some(keys) => keys.hash(HashKey::default()),
+        Some(keys) => keys.hash(pool.hash_key()),
         None => pool.hash(pkt),
     }
 }
@@ -521,7 +521,8 @@ fn host_hashes(pool: &mut Pool, pkt: &Pkt, nat: bool) -> (u32, u32) {
     let untranslated = if nat { pool.untranslated_keys(pkt) } else { None };
     let keys = untranslated.unwrap_or_else(|| *pool.keys(pkt));
     let alone = FlowKeys { ports: (0, 0), protocol: 0, gre_key: [0; 4], flow_label: 0, ..keys };
-    let hash = |addrs: Addrs| FlowKeys { addrs, ..alone }.hash(HashKey::default());
+    let key = pool.hash_key();
+    let hash = |addrs: Addrs| FlowKeys { addrs, ..alone }.hash(key);
     match keys.addrs {
         Addrs::None => (0, 0),
         Addrs::V4(source, destination) => {
