@@ -1,5 +1,5 @@
-//! Links as others recorded them: mahimahi's opportunities, lines of seconds and Mbit/s, tables with named columns
-//! (drive tests of LTE and 5G among them), and logs of cake-autorate.
+//! Links as others recorded them: mahimahi's opportunities, lines of seconds and Mbit/s, tables with named
+//! columns (drive tests of LTE and 5G among them), and logs of cake-autorate.
 
 use csv::{ReaderBuilder, StringRecord};
 use tidegate_packet::Nanos;

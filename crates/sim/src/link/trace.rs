@@ -30,8 +30,8 @@ pub struct Trace {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Capacity {
-    /// Milliseconds from its beginning at which the line could carry 1,500 bytes, not falling; the last one is
-    /// its length.
+    /// Milliseconds from its beginning at which the line could carry 1,500 bytes, not falling; the last one
+    /// is its length.
     Opportunities(Vec<u64>),
     Rates(Rates),
 }
@@ -150,8 +150,8 @@ impl Trace {
     /// The same with delays one way, each with how long it held.
     ///
     /// # Errors
-    /// The number of the step (from 0), and what is wrong with it: one that held for no time, more than a year
-    /// altogether, or none at all.
+    /// The number of the step (from 0), and what is wrong with it: one that held for no time, more than a
+    /// year altogether, or none at all.
     pub fn with_delays(
         self,
         steps: impl IntoIterator<Item = (Nanos, Nanos)>,
