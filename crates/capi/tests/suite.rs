@@ -391,8 +391,6 @@ fn the_queue_disc_of_ns3_behaves_as_ns3s_own() {
     }
     let (folder, program) =
         (root().join("examples/ns3"), PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("ns3-compare"));
-    let ns3 =
-        run(Command::new("pkg-config").args(["--cflags", "--libs"]).args(modules)).expect("ns-3's words");
     let mut command = Command::new("c++");
     command.args([
         "-std=c++17",

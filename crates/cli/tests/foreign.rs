@@ -169,13 +169,14 @@ fn in_lists_tests_scenarios_and_results() {
         format!(
             "title = \"t {unseen}\"\nabout = \"{toml}\"\nduration = \"2s\"\nwarm-up = \"1s\"\n\
              [links.l]\nbetween = [\"a:eth0\", \"b\"]\nrate = \"1mbit\"\ndelay = \"5ms\"\n\
-             [policies.\"p{toml}\"]\na = [\"tc qdisc add dev eth0 root fq_codel\"]\n\
+             [policies.\"p {unseen}\"]\na = [\"tc qdisc add dev eth0 root fq_codel\"]\n\
              [loads.x]\ntitle = \"load {unseen}\"\ntraffic = \
              [{{ id = \"flow\", title = \"f {unseen}\", tcp = \"a -> b\" }}]\n"
         ),
     );
+    place.file("named.toml", format!("{SCENARIO}[policies.\"p{toml}\"]\n"));
     place.file("broken.toml", format!("title = \"x\"\n[links.\"{toml}\"]\nbetween = [\"{toml}\"]\n"));
-    let cases: [&[&str]; 17] = [
+    let cases: [&[&str]; 18] = [
         &["check", "a.batch"],
         &["run", "a.batch"],
         &["import", "a.batch"],
@@ -189,6 +190,7 @@ fn in_lists_tests_scenarios_and_results() {
         &["test", "a.test.toml"],
         &["sim", "broken.toml"],
         &["sim", "titled.toml"],
+        &["sim", "named.toml"],
         &["sim", "scenario.toml", "-o", "result.json"],
         &["sim", "scenario.toml", "--json"],
         &["compare", "result.json", "result.json"],

@@ -368,6 +368,12 @@ impl Gateway {
         self.firewall.connections.set_mark(pool.meta(pkt), mark);
     }
 
+    /// The mark of the connection that a packet belongs to, or would be found in before it passes the hooks;
+    /// `None`: no connection is known.
+    pub fn known_connection_mark(&mut self, now: Time, pool: &Pool, pkt: &Pkt) -> Option<u32> {
+        self.firewall.connections.known_mark(now, pool, pkt, 0)
+    }
+
     /// Shows netfilter a packet that came in by `device` and is for the machine itself; false if a rule drops
     /// it.
     pub fn input(&mut self, now: Time, pool: &mut Pool, device: DeviceId, pkt: &Pkt) -> bool {

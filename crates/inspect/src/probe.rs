@@ -151,6 +151,8 @@ pub struct Prober {
     copies: BTreeSet<DeviceId>,
     /// What was sent last in place of the packet that was asked for.
     instead: Option<Packet>,
+    /// The mark of the connection that it belonged to as it came.
+    connmark: Option<u32>,
 }
 
 impl Prober {
@@ -172,6 +174,7 @@ impl Prober {
             above,
             copies,
             instead: None,
+            connmark: None,
         }
     }
 
@@ -179,6 +182,11 @@ impl Prober {
     /// changed, comes to the address that the other side knows.
     pub(crate) fn sent(&self, packet: &Packet) -> Packet {
         self.instead.as_ref().unwrap_or(packet).clone()
+    }
+
+    /// The mark of the connection that the last packet belonged to as it came; `None`: none was known.
+    pub(crate) fn connmark(&self) -> Option<u32> {
+        self.connmark
     }
 
     /// The machine: its counters, its devices.
@@ -245,6 +253,7 @@ impl Prober {
         let Some(pkt) = self.pool.insert(packet.meta(header), packet.head()) else {
             return ProbeResult::nowhere();
         };
+        self.connmark = self.gateway.known_connection_mark(self.now, &self.pool, &pkt);
         let mut trip = Trip { slot: pkt.slot(), stops: Vec::new(), dropped: None, look };
         let came = match course {
             PacketEntry::Leaves(device, route) => return self.leave(trip, pkt, device, route),
@@ -590,10 +599,12 @@ impl ProbeResult {
 /// The two directions of a connection through the machine.
 #[derive(Clone, Copy)]
 struct Directions {
-    /// The way of the packet itself.
+    /// The way of the packet itself; of one for the machine, where it comes in and answers leave.
     there: (DeviceId, EgressPath),
     /// Where it came in by, and answers leave by.
     from: Option<DeviceId>,
+    /// It is for the machine itself.
+    received: bool,
 }
 
 impl Directions {
@@ -601,15 +612,19 @@ impl Directions {
     fn of(course: PacketEntry) -> Option<Directions> {
         match course {
             PacketEntry::Leaves(device, EgressPath::Forwarded(from)) => {
-                Some(Directions { there: (device, EgressPath::Forwarded(from)), from })
+                Some(Directions { there: (device, EgressPath::Forwarded(from)), from, received: false })
             }
             PacketEntry::Leaves(device, EgressPath::Local) => {
-                Some(Directions { there: (device, EgressPath::Local), from: None })
+                Some(Directions { there: (device, EgressPath::Local), from: None, received: false })
             }
             PacketEntry::Through(from, to) => {
-                Some(Directions { there: (to, EgressPath::Forwarded(Some(from))), from: Some(from) })
+                let there = (to, EgressPath::Forwarded(Some(from)));
+                Some(Directions { there, from: Some(from), received: false })
             }
-            PacketEntry::Leaves(_, EgressPath::Direct) | PacketEntry::Arrives(_) => None,
+            PacketEntry::Arrives(device) => {
+                Some(Directions { there: (device, EgressPath::Local), from: None, received: true })
+            }
+            PacketEntry::Leaves(_, EgressPath::Direct) => None,
         }
     }
 }
@@ -684,14 +699,16 @@ impl Prober {
     /// connection gets a mark, if one is given. Returns the packet with the addresses it left with.
     fn show(&mut self, packet: &Packet, ways: Directions, there: bool, connmark: u32) -> Packet {
         let header = match ways {
-            Directions { there: (device, route), .. } if there => self.header_before(device, route),
+            Directions { there: (device, route), received, .. } if there != received => {
+                self.header_before(device, route)
+            }
             Directions { there: (device, _), .. } => self.link_header(device),
         };
         let Prober { gateway, pool, now, .. } = self;
         let Some(pkt) = pool.insert(packet.meta(header), packet.head()) else { return packet.clone() };
         let (device, route) = ways.there;
         match ways.from {
-            _ if there => drop(gateway.only_hooks(*now, pool, device, route, &pkt)),
+            _ if there != ways.received => drop(gateway.only_hooks(*now, pool, device, route, &pkt)),
             Some(from) => {
                 gateway.only_hooks(*now, pool, from, EgressPath::Forwarded(Some(device)), &pkt);
             }

@@ -17,7 +17,7 @@ use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Family, NetfilterRule, NetfilterTarget};
-use tidegate_policy::{Act, FilterParams};
+use tidegate_policy::{Act, FilterParams, Kind};
 
 /// A rule of netfilter, with its table and chain.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,7 +89,9 @@ impl Uses {
         let mut open: BTreeMap<&str, bool> = BTreeMap::new();
         for (at, dump) in reading.filters.iter().enumerate() {
             let Some(key) = key_of(dump) else { continue };
+            let hashed = reading.root(&dump.dev).is_some_and(|root| root.kind == Kind::Mq);
             let is_open = lost
+                || hashed
                 || foreign && asks_for_mark(dump)
                 || *open.entry(&dump.dev).or_insert_with(|| undecided(reading, &dump.dev));
             let exact = reached.as_mut().filter(|_| !is_open && dump.chain == 0);
@@ -126,7 +128,10 @@ impl Uses {
         rules: &[(RuleKey, MarkingRule)],
     ) {
         for place in reading.classes.iter().map(|class| (class.dev.clone(), class.classid)) {
-            let exact = reached.as_mut().filter(|_| !reading.is_rule_lost() && !undecided(reading, &place.0));
+            // Whose packets mq puts into which of its trees is a hash's choice.
+            let hashed = reading.root(&place.0).is_some_and(|root| root.kind == Kind::Mq);
+            let is_open = reading.is_rule_lost() || hashed || undecided(reading, &place.0);
+            let exact = reached.as_mut().filter(|_| !is_open);
             if let Some(reached) = exact {
                 let seen = &reached.walked.seen;
                 let by = |by: By| seen.classes.get(&(place.clone(), by)).cloned().unwrap_or_default();

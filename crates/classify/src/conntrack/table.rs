@@ -160,7 +160,7 @@ impl Conntrack {
 
     /// The mark of the connection that a packet belongs to or, where it has not passed the hooks, would be
     /// found in in this zone.
-    pub(crate) fn known_mark(&mut self, now: Time, pool: &Pool, pkt: &Pkt, zone: u16) -> Option<u32> {
+    pub fn known_mark(&mut self, now: Time, pool: &Pool, pkt: &Pkt, zone: u16) -> Option<u32> {
         let meta = pool.meta(pkt);
         if !matches!(meta.ethertype, ethertype::IPV4 | ethertype::IPV6) {
             return None;

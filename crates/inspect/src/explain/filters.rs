@@ -519,10 +519,19 @@ fn flow_sentence(flow: &FlowParams) -> String {
     }
 }
 
+/// The actions of a filter.
+pub(super) fn actions_of(dump: &FilterDump) -> &[ActionDump] {
+    match &dump.entry {
+        FilterEntry::Filter { actions, .. } => actions,
+        _ => &[],
+    }
+}
+
 /// Whether a filter writes a mark or a priority that can be followed step by step.
 pub(super) fn edits(dump: &FilterDump) -> bool {
-    let FilterEntry::Filter { actions, .. } = &dump.entry else { return false };
-    actions.iter().any(|dump| matches!(dump.action.act, Act::Skbedit(_) | Act::Connmark(_) | Act::Ctinfo(_)))
+    actions_of(dump)
+        .iter()
+        .any(|dump| matches!(dump.action.act, Act::Skbedit(_) | Act::Connmark(_) | Act::Ctinfo(_)))
 }
 
 /// Whether a filter puts labels of MPLS or tags of VLANs on packets, or takes them off.
@@ -899,6 +908,14 @@ fn nowhere(reading: &PolicyModel, qdisc: &QdiscDump, wanted: Wanted) -> ExplainS
                 "{because}, and the default class {default} {why}: past all classes, by the direct queue, \
                 unshaped"
             )
+        }
+        // It took the packet, and the qdisc in it did not keep it.
+        QdiscParams::Hfsc(hfsc)
+            if hfsc.default != 0
+                && class_of(reading, &qdisc.dev, qdisc.handle.class(hfsc.default)).is_some()
+                && !has_inner(reading, &qdisc.dev, qdisc.handle.class(hfsc.default)) =>
+        {
+            format!("{because}: the default class {}", qdisc.handle.class(hfsc.default))
         }
         _ if qdisc.kind == Kind::Skbprio => "its priority is its place in the queue".to_owned(),
         _ => format!("{because}: no class takes it"),

@@ -23,8 +23,9 @@ use std::net::IpAddr;
 use tidegate_gateway::{DeviceId, DeviceKind, DeviceSpec, DropReason, EgressPath};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Addrs, Dissector, Handle, Head, dissect};
-use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::{Kind, Op, QdiscParams};
+use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::netfilter::Connstate;
+use tidegate_policy::{Act, Kind, Op, QdiscParams};
 
 /// Whether a packet matched what a step is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,13 +290,21 @@ impl<'r> Explainer<'r> {
         let carried = Carried::default();
         carried.ethertype.set(packet.ethertype);
         carried.mark.set(packet.mark);
-        carried.connmark.set(packet.connmark);
+        carried.connmark.set(self.prober.connmark().unwrap_or(packet.connmark));
         carried.priority.set(packet.priority);
         let mut scenes = Vec::new();
         if packet.connmark > 0 && !self.reading.looks_connections_up() {
             let what =
                 "nothing in the policy has connections looked up: `connmark` changes nothing".to_owned();
             scenes.push(Scene { title: "its connection".into(), lines: vec![filters::note(what)] });
+        }
+        let commits = |dump: &ActionDump| matches!(&dump.action.act, Act::Ct(ct) if ct.commit);
+        let later = packet.reply || matches!(packet.state, Some(Connstate::Established | Connstate::Related));
+        if later && self.reading.filters.iter().flat_map(filters::actions_of).any(commits) {
+            let what = "the packets before it are not led through the filters: what `action ct commit` would have \
+                        kept of them is not known, and `ct_state` and `ct_mark` may be other ones";
+            let title = "its connection".to_owned();
+            scenes.push(Scene { title, lines: vec![filters::note(what.to_owned())] });
         }
         // The model has no links that are down; Linux drops packets redirected to one.
         let down = moments.windows(2).position(|pair| {

@@ -521,7 +521,12 @@ fn limits_or_leads_away(filter: &FilterDump) -> bool {
 /// A device whose policy has classes or bands and no rate anywhere.
 fn unlimited(reading: &PolicyModel, dev: &str) -> Option<Finding> {
     let root = reading.root(dev)?;
-    if reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && reading.has_own_rate(qdisc))
+    // fq may pace each flow, and a plug lets nothing go.
+    let holds = |qdisc: &QdiscDump| match &qdisc.params {
+        QdiscParams::Fq(fq) => fq.max_rate.is_some_and(|rate| rate != u32::MAX),
+        _ => qdisc.kind == Kind::Plug || reading.has_own_rate(qdisc),
+    };
+    if reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && holds(qdisc))
         || reading.down.iter().any(|down| down == dev)
         || reading.lost.tree(dev)
         || reading.filters.iter().any(|filter| filter.dev == dev && limits_or_leads_away(filter))

@@ -562,22 +562,41 @@ fn not_restored(
         what: format!("connections get mark {saved}, and no rule restores it to their packets"),
         because: "filters see the mark of the packet, which stays as it was".into(),
         witness: witness(&candidate, &format!("its queue with mark {}", way.mark)),
-        fix: Some(Fix { what: restore(step, key, mark.is_none()), edits: Vec::new() }),
+        fix: Some(Fix { what: restore(context, step, key, mark.is_none()), edits: Vec::new() }),
     }))
 }
 
 /// How a connection's mark comes back to its packets.
-fn restore(step: &Step, key: &RuleKey, first: bool) -> String {
+fn restore(context: &RuleContext<'_>, step: &Step, key: &RuleKey, first: bool) -> String {
     let option = if first { "-I" } else { "-A" };
+    // The other bits of a packet's mark are not the connection's.
+    let masks =
+        context.rule(key).into_iter().flat_map(|rule| rule.targets()).find_map(|target| match target {
+            NetfilterTarget::Connmark(ConnmarkTarget::Save { nfmask, ctmask }) => Some((*nfmask, *ctmask)),
+            NetfilterTarget::Connmark(ConnmarkTarget::Set { mask, .. }) => Some((*mask, *mask)),
+            _ => None,
+        });
+    let masks = masks.filter(|masks| *masks != (u32::MAX, u32::MAX));
+    let masked =
+        masks.map_or(String::new(), |(packet, kept)| format!(" --nfmask {packet:#x} --ctmask {kept:#x}"));
     let rule = match step.tool.as_str() {
-        "nft" => "meta mark set ct mark".to_owned(),
+        "nft" => match masks {
+            None => "`meta mark set ct mark`".to_owned(),
+            Some((packet, kept)) => {
+                format!(
+                    "meta mark set to the bits {kept:#x} of ct mark, and its own bits outside {packet:#x}"
+                )
+            }
+        },
         "iptables-restore" | "ip6tables-restore" => {
-            format!("{option} {} -j CONNMARK --restore-mark", key.chain)
+            format!("`{option} {} -j CONNMARK --restore-mark{masked}`", key.chain)
         }
-        tool => format!("{tool} -t {} {option} {} -j CONNMARK --restore-mark", key.table, key.chain),
+        tool => {
+            format!("`{tool} -t {} {option} {} -j CONNMARK --restore-mark{masked}`", key.table, key.chain)
+        }
     };
     let place = if first { "before the rules that give marks" } else { "behind this rule" };
-    format!("restore it {place}: `{rule}`")
+    format!("restore it {place}: {rule}")
 }
 
 /// The marks of connections that a rule asks for, each under its mask.

@@ -511,6 +511,15 @@ fn long(
 fn shorter(length: &Length<'_>, busy: Filled) -> Fix {
     // By the measurement that the finding reports.
     let fits = u64::from(busy.packets) * Nanos::millis(200).0 / busy.wait.0.max(1);
+    // The flows share its limit: a shorter one drops packets of all.
+    if length.fair {
+        return match length.kind {
+            Kind::Sfq if fits >= 10 => {
+                Fix { what: format!("a shorter queue for each flow: depth {fits}"), edits: Vec::new() }
+            }
+            _ => by_hand(length),
+        };
+    }
     let in_packets =
         length.limit.is_some() && length.kind != Kind::Bfifo && length.step.after("limit").is_some();
     if in_packets && fits >= 10 {

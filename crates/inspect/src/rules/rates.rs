@@ -355,6 +355,9 @@ fn above_parent(
             witness,
         ));
     }
+    // Without a class above it the parent never reaches a ceil above its rate.
+    let is_top = reading.htb_class(&class.dev, parent.class.parent).is_none();
+    let reached = if is_top { most.min(parent.params.rate.rate) } else { most };
     (params.ceil.rate > most && step.after("ceil").is_some()).then(|| {
         let mut finding = finding(
             Rule::Rates,
@@ -363,12 +366,16 @@ fn above_parent(
             format!(
                 "class {id} may send {}, but its parent {above} only {}",
                 words::rate(params.ceil.rate),
-                words::rate(most)
+                words::rate(reached)
             ),
-            "the parent's ceil is what counts".into(),
-            format!("{} > {}", words::rate(params.ceil.rate), words::rate(most)),
+            match reached < most {
+                true => "the parent has no class to borrow from: its rate is what counts".into(),
+                false => "the parent's ceil is what counts".into(),
+            },
+            format!("{} > {}", words::rate(params.ceil.rate), words::rate(reached)),
         );
         finding.fix = parent_word(reading, parent)
+            .filter(|_| reached == most)
             .and_then(|word| edit(step, "ceil", &word, "say what can be reached"));
         finding
     })

@@ -146,3 +146,47 @@ fn rates_of_a_few_bytes_are_measured_and_get_no_target() {
     let found = findings_of(text, &[Rule::Limit, Rule::Capped]);
     assert!(!found.iter().any(|one| one.contains("gets 8 bit/s") || one.contains("target")), "{found:?}");
 }
+
+/// Asked of Linux 6.1: 1.01 Mbit/s leave.
+#[test]
+fn a_root_class_reaches_its_rate_only() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+                tc class add dev eth0 parent 1: classid 1:2 htb rate 1mbit ceil 2mbit\n\
+                tc class add dev eth0 parent 1:2 classid 1:20 htb rate 512kbit ceil 3mbit\n\
+                tc class add dev eth0 parent 1:2 classid 1:30 htb rate 256kbit ceil 2mbit";
+    let found = findings_of(text, &[Rule::Rates]);
+    let wanted = "class 1:20 may send 3 Mbit/s, but its parent 1:2 only 1 Mbit/s; the parent has no class to borrow from";
+    assert!(found.iter().any(|one| one.contains(wanted) && !one.contains("ceil 2mbit")), "{found:?}");
+}
+
+/// fq paces each flow, and a plug lets nothing go.
+#[test]
+fn what_paces_or_stops_holds_a_rate() {
+    for inner in ["fq maxrate 2mbit", "plug limit 10000"] {
+        let text = format!(
+            "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 parent 1:2 handle 20: {inner}"
+        );
+        silent(&text, &[Rule::Unlimited]);
+    }
+}
+
+/// Bits that are not saved are not the connection's to restore.
+#[test]
+fn marks_are_restored_under_the_masks_of_what_saves_them() {
+    let text = format!(
+        "iptables -t mangle -A FORWARD -o eth0 -m conntrack --ctstate NEW -j MARK --set-xmark 0x200/0xff00\n\
+         iptables -t mangle -A FORWARD -o eth0 -j CONNMARK --save-mark --nfmask 0xff00 --ctmask 0xff00\n\
+         {HTB}tc filter add dev eth0 parent 1: prio 2 handle 0x200/0xff00 fw flowid 1:1"
+    );
+    let found = findings_of(&text, &[Rule::Connmark]);
+    assert!(found[0].contains("--restore-mark --nfmask 0xff00 --ctmask 0xff00`"), "{found:?}");
+}
+
+/// The flows of sfq share its limit.
+#[test]
+fn flows_of_sfq_get_a_depth() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 2\n\
+                tc class add dev eth0 parent 1: classid 1:2 htb rate 2mbit\n\
+                tc qdisc add dev eth0 parent 1:2 handle 2: sfq limit 225 divisor 256";
+    check_finding(text, &[Rule::Limit], &["a shorter queue for each flow: depth "]);
+}

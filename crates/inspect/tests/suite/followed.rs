@@ -115,3 +115,32 @@ tc filter add dev eth1 parent 1: protocol arp prio 2 matchall flowid 1:1";
         "{story}"
     );
 }
+
+/// The connection's mark as it was before the packet came, also where only actions on arrival read it.
+#[test]
+fn marks_of_connections_are_known_on_arrival() {
+    let policy = "\
+iptables -t mangle -A PREROUTING -i eth0 -j CONNMARK --set-mark 3
+tc qdisc add dev eth0 handle ffff: ingress
+tc filter add dev eth0 parent ffff: protocol all prio 1 matchall action connmark continue
+tc filter add dev eth0 parent ffff: protocol all prio 2 handle 3 fw action drop";
+    for words in [
+        "udp 8.8.8.8:443 > 192.168.1.5:5 in eth0 out eth1 established",
+        "udp 8.8.8.8:443 > 192.0.2.2:5 in eth0 established",
+    ] {
+        let story = explain(&["eth0", "eth1"], policy, words);
+        assert!(story.contains("its mark becomes its connection's, 0x3"), "{story}");
+        assert!(story.contains("ends: dropped at eth0: a filter drops it"), "{story}");
+    }
+}
+
+#[test]
+fn defaults_of_hfsc_are_named_where_their_queue_drops() {
+    let policy = "\
+tc qdisc add dev eth0 root handle 1: hfsc default 1
+tc class add dev eth0 parent 1: classid 1:1 hfsc ls m2 8mbit ul m2 8mbit
+tc qdisc add dev eth0 parent 1:1 handle 11: sfq
+tc filter add dev eth0 parent 11: protocol ip prio 1 handle 11 flow hash keys dst divisor 512";
+    let story = explain(&["eth0"], policy, "icmp6 2001:db8::5 > 2001:db8:1::6");
+    assert!(story.contains("no filter decides: the default class 1:1"), "{story}");
+}
