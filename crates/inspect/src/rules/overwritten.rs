@@ -175,11 +175,10 @@ fn overwritten(
 ) -> Result<Option<Finding>, TooLarge> {
     let Some(step) = context.step_of_rule(key) else { return Ok(None) };
     let writes = |target: &NetfilterTarget| match target {
-        // Setting the same mark again is no change.
-        NetfilterTarget::Mark { value: same, mask: all } if (*same & *all, *all) == (value & mask, mask) => {
-            None
-        }
+        // Setting the same bits again, or others, is no change.
+        NetfilterTarget::Mark { value: other, mask: bits } if (other ^ value) & bits & mask == 0 => None,
         NetfilterTarget::Mark { .. } => Some(false),
+        NetfilterTarget::Connmark(ConnmarkTarget::Restore { nfmask, .. }) if nfmask & mask == 0 => None,
         NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }) => Some(true),
         _ => None,
     };
@@ -215,7 +214,7 @@ fn overwritten(
         },
         witness: witness(&candidate, &format!("its queue with mark {}", way.mark)),
         fix: Some(Fix {
-            what: "put it behind them, or give them `-m mark --mark 0`".into(),
+            what: "give them `-m mark --mark 0`, or put this rule behind them".into(),
             edits: Vec::new(),
         }),
     }))

@@ -190,3 +190,17 @@ fn flows_of_sfq_get_a_depth() {
                 tc qdisc add dev eth0 parent 1:2 handle 2: sfq limit 225 divisor 256";
     check_finding(text, &[Rule::Limit], &["a shorter queue for each flow: depth "]);
 }
+
+/// A rule that writes other bits leaves the mark.
+#[test]
+fn only_rules_that_write_its_bits_take_a_mark_away() {
+    let text = format!(
+        "iptables -t mangle -A PREROUTING -i eth1 -j MARK --set-xmark 0x10000/0x10000\n\
+         iptables -t mangle -A FORWARD -j CONNMARK --restore-mark\n\
+         iptables -t mangle -A FORWARD -o eth0 -p udp --dport 3478 -j MARK --set-xmark 0x100/0xff00\n\
+         {HTB}tc filter add dev eth0 parent 1: prio 1 handle 0x10000/0x10000 fw flowid 1:1"
+    );
+    let found = findings_of(&text, &[Rule::Marks, Rule::Connmark]);
+    let gone = found.iter().find(|one| one.contains("is gone again")).expect("R9");
+    assert!(gone.contains("line 2 writes another over it") && !gone.contains("line 3"), "{found:?}");
+}

@@ -208,7 +208,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p udp -j MARK --set-mark 3";
 line 8, warning R8: mark 1 is gone again before any queue: line 9 writes another over it
   every packet that this rule matches goes on to them: a rule that sets a mark does not end the chain
   shown: udp 192.168.1.10 > 198.51.100.7:53 out eth0: its queue with mark 3
-  fix: put it behind them, or give them `-m mark --mark 0`
+  fix: give them `-m mark --mark 0`, or put this rule behind them
 "
     );
 }
@@ -243,7 +243,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -j CONNMARK --restore-mark";
 line 9, warning R9: mark 1 is gone again before any queue: line 10 writes another over it
   the mark of the connection is restored over it: of marks, the last written counts
   shown: udp 192.168.1.10 > 198.51.100.7:443 out eth0: its queue with mark 0
-  fix: put it behind them, or give them `-m mark --mark 0`
+  fix: give them `-m mark --mark 0`, or put this rule behind them
 "
     );
 }
