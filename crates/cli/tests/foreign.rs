@@ -169,7 +169,7 @@ fn in_lists_tests_scenarios_and_results() {
         format!(
             "title = \"t {unseen}\"\nabout = \"{toml}\"\nduration = \"2s\"\nwarm-up = \"1s\"\n\
              [links.l]\nbetween = [\"a:eth0\", \"b\"]\nrate = \"1mbit\"\ndelay = \"5ms\"\n\
-             [policies.\"p {unseen}\"]\na = [\"tc qdisc add dev eth0 root fq_codel\"]\n\
+             [policies.\"p{unseen}\"]\na = [\"tc qdisc add dev eth0 root fq_codel\"]\n\
              [loads.x]\ntitle = \"load {unseen}\"\ntraffic = \
              [{{ id = \"flow\", title = \"f {unseen}\", tcp = \"a -> b\" }}]\n"
         ),

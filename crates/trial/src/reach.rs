@@ -653,9 +653,12 @@ tc class add dev eth0 parent 1: classid 1:30 htb rate 3mbit
             assert_eq!(title, None, "{rest}");
             why
         };
+        // Where the policy has no rules, others may set the mark.
+        let (foreign, title) = without_class(fw, "eth0");
+        assert_eq!(title.as_deref(), Some("mark 3"));
         let table = [
             (why(""), "no filter, mark or default that was carried out leads to it"),
-            (why(fw), "its filter matches mark 3, which no rule that was carried out sets"),
+            (foreign, "its filter matches mark 3, which no rule that was carried out sets"),
             (
                 why(&format!("{fw}ip6tables -t mangle -A FORWARD -j MARK --set-mark 3")),
                 "its filter matches mark 3 on packets of protocol ip, and the rules that set it see IPv6 only",

@@ -258,7 +258,7 @@ eth0  mtu 1500, txqueuelen 1000
    └─ ◂ u32 src 10.0.0.0/8  (ip, prio 1) ⇒ to ifb0
 eth1  mtu 1500, txqueuelen 1000
 └─ clsact ffff:
-   └─ ◂ egress: fw mark 7  (all, prio 3) ⇒ drop  [no packet comes to it]
+   └─ ◂ egress: fw mark 7  (all, prio 3) ⇒ drop
 ifb0  mtu 1500, txqueuelen 32
 └─ htb 1: default 0x1
    ├─ ◂ u32 dport 22  (ip, prio 49152) to 1:7, which is not there

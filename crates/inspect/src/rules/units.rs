@@ -183,8 +183,7 @@ fn unit_finding(reading: &PolicyModel, unit: &Unit<'_>) -> Finding {
     }
     let mut edits: Vec<Edit> = Vec::new();
     for one in std::iter::once(unit).chain(&unit.joined) {
-        // Which of two units was meant only its author knows.
-        let place = one.value.place.clone().filter(|_| one.value.literal && one.meant != Meant::Bits);
+        let place = one.value.place.clone().filter(|_| one.value.literal);
         let edit = place.map(|place| Edit { place, text: one.text.clone() });
         edits.extend(edit.filter(|edit| !edits.contains(edit)));
     }
