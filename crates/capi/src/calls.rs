@@ -9,7 +9,7 @@ use tidegate_device::{EgressDevice, SentPacket, Time};
 #[derive(Debug)]
 pub(crate) struct CDevice {
     device: EgressDevice,
-    /// A call is under way. It stays so after a panic: nobody knows what was done by then.
+    /// A call is under way. It stays so after a panic: what was done by then is unknown.
     busy: bool,
     /// The packet that the last poll gave: C reads its header bytes.
     pub(crate) sent: Option<SentPacket>,

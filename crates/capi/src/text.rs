@@ -16,7 +16,7 @@ pub(crate) fn c_text(text: String) -> CString {
 /// Sets the message of this thread.
 pub(crate) fn set_message(text: String) {
     let text = c_text(text);
-    // Where the thread is about to end, nobody reads it.
+    // Where the thread is about to end, it is not read.
     let _ = MESSAGE.try_with(|message| *message.borrow_mut() = text);
 }
 

@@ -127,6 +127,8 @@ enum Column {
     Rate(f64),
     /// Seconds one way; 0: each value has its unit.
     Delay(f64),
+    /// Seconds both ways; 0: each value has its unit.
+    RoundTrip(f64),
     /// The share of packets that are lost.
     Loss(f64),
 }
@@ -138,33 +140,34 @@ impl Column {
             name.trim().to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
         let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
         let has = |any: &[&str]| words.iter().any(|word| any.contains(word));
-        let of_rate = match () {
-            () if has(&["bps", "bit", "bits"]) => 1.0,
-            () if has(&["kbps", "kbit", "kbits"]) => 1e3,
-            () if has(&["mbps", "mbit", "mbits"]) => 1e6,
-            () if has(&["gbps", "gbit", "gbits"]) => 1e9,
-            // Of G-NetTrack's drive tests.
-            () if has(&["bitrate"]) && has(&["dl", "ul"]) => 1e3,
-            () => 0.0,
-        };
-        let of_time = match () {
-            () if has(&["ms", "msec", "milliseconds"]) => 1e-3,
-            () if has(&["us", "usec", "microseconds"]) => 1e-6,
-            () if has(&["s", "sec", "seconds"]) => 1.0,
-            () => 0.0,
-        };
-        let plain = |scale: f64| if scale == 0.0 { 1.0 } else { scale };
-        Some(match () {
-            () if has(&["loss", "lost"]) && has(&["percent", "pct"]) => Column::Loss(0.01),
-            () if has(&["loss"]) => Column::Loss(1.0),
-            () if has(&["rtt"]) => Column::Delay(of_time / 2.0),
-            () if has(&["delay", "owd", "latency"]) => Column::Delay(of_time),
-            () if has(&["rate", "bitrate", "bandwidth", "throughput", "capacity"]) || of_rate > 0.0 => {
-                Column::Rate(of_rate)
-            }
-            () if has(&["time", "timestamp", "t", "seconds"]) => Column::Time(plain(of_time)),
-            () => return None,
-        })
+        let unit =
+            |units: &[(&[&str], f64)]| units.iter().find(|(names, _)| has(names)).map(|(_, scale)| *scale);
+        let of_rate = unit(&[
+            (&["bps", "bit", "bits"], 1.0),
+            (&["kbps", "kbit", "kbits"], 1e3),
+            (&["mbps", "mbit", "mbits"], 1e6),
+            (&["gbps", "gbit", "gbits"], 1e9),
+        ]);
+        // Of G-NetTrack's drive tests.
+        let of_rate = of_rate.or((has(&["bitrate"]) && has(&["dl", "ul"])).then_some(1e3));
+        let of_time = unit(&[
+            (&["ms", "msec", "milliseconds"], 1e-3),
+            (&["us", "usec", "microseconds"], 1e-6),
+            (&["s", "sec", "seconds"], 1.0),
+        ]);
+        if has(&["loss", "lost"]) {
+            return Some(Column::Loss(if has(&["percent", "pct"]) { 0.01 } else { 1.0 }));
+        }
+        if has(&["rtt"]) {
+            return Some(Column::RoundTrip(of_time.unwrap_or(0.0)));
+        }
+        if has(&["delay", "owd", "latency"]) {
+            return Some(Column::Delay(of_time.unwrap_or(0.0)));
+        }
+        if of_rate.is_some() || has(&["rate", "bitrate", "bandwidth", "throughput", "capacity"]) {
+            return Some(Column::Rate(of_rate.unwrap_or(0.0)));
+        }
+        has(&["time", "timestamp", "t", "seconds"]).then(|| Column::Time(of_time.unwrap_or(1.0)))
     }
 }
 
@@ -202,6 +205,8 @@ struct Columns {
     time: (usize, f64),
     rate: Option<(usize, f64)>,
     delay: Option<(usize, f64)>,
+    /// The delay is that of both ways.
+    is_round_trip: bool,
     loss: Option<(usize, f64)>,
 }
 
@@ -232,13 +237,15 @@ impl Columns {
             (None, [(at, _, scale)]) => Some((*at, *scale)),
             (None, _) => return Err(several(&rates, "several columns are rates".to_owned())),
         };
-        let delay = one(|column| if let Column::Delay(scale) = column { Some(scale) } else { None });
+        let one_way = one(|column| if let Column::Delay(scale) = column { Some(scale) } else { None });
+        let both_ways = one(|column| if let Column::RoundTrip(scale) = column { Some(scale) } else { None });
+        let (delay, is_round_trip) = (one_way.or(both_ways), one_way.is_none());
         let loss = one(|column| if let Column::Loss(scale) = column { Some(scale) } else { None });
         if rate.is_none() && delay.is_none() && loss.is_none() {
             let how = "call one `rate_kbit`, `rate_mbit`, `delay_ms` or `loss_percent`";
             return Err(Unreadable::new(1, "no column is a rate, a delay or a loss", how));
         }
-        Ok(Columns { time, rate, delay, loss })
+        Ok(Columns { time, rate, delay, is_round_trip, loss })
     }
 
     fn row(&self, record: &StringRecord) -> Result<Row, Unreadable> {
@@ -261,6 +268,7 @@ impl Columns {
         let rate = value(self.rate, "rate_kbit, 12mbit", |text| Some(quantity::rate(text).ok()? as f64))?;
         let delay =
             value(self.delay, "delay_ms, 35ms", |text| Some(quantity::time(text).ok()? as f64 / NANOS))?;
+        let delay = delay.map(|delay| if self.is_round_trip { delay / 2.0 } else { delay });
         let loss = value(self.loss, "loss_percent, 1%", |text| {
             text.strip_suffix('%')
                 .and_then(|text| text.trim().parse::<f64>().ok())
@@ -410,6 +418,9 @@ mod tests {
             ("time,rate_mbit,delay_ms\n0,2,10\n1,4,20\n", (Some(3_000_000), ms(15))),
             ("# made by hand\ntime_ms;rate;loss\n0;2mbit;0\n500;4mbit;1%\n", (Some(3_000_000), None)),
             ("t,RTT (ms)\n0,40\n1,40\n", (None, ms(20))),
+            ("t,rtt\n0,40ms\n1,40ms\n", (None, ms(20))),
+            // Where both are there, the delay one way counts.
+            ("t,rtt_ms,owd_ms\n0,40,30\n1,40,30\n", (None, ms(30))),
             (
                 "Timestamp,State,DL_bitrate\n2018.01.25_08.03.28,I,2000\n2018.01.25_08.03.29,D,-\n\
                  2018.01.25_08.03.30,D,5000\n",

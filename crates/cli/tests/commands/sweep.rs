@@ -147,7 +147,7 @@ fn harm_and_convergence_are_figures_of_a_sweep() {
     let none = tidegate(&place, "results h.csv --harm load=alone --figure flow-1.share");
     assert!(text(&none.stderr).contains("no row has a harm"), "{}", text(&none.stderr));
     assert!(!text(&none.stdout).contains("Harm:"), "{}", text(&none.stdout));
-    // A transfer alone joins nobody, and has no such figure; the one that joins has.
+    // A transfer alone joins no other, and has no such figure; the one that joins has.
     let rows = std::fs::read_to_string(place.0.join("h.csv")).expect("rows");
     let of = |load: &str, figure: &str| {
         let is = |row: &&str| row.contains(&format!(",{load},")) && row.contains(&format!(",{figure},"));

@@ -172,7 +172,7 @@ fn what_it_holds_has_a_limit() {
         assert!(device.offer(Time(0), &packet(id, 1, 100)).is_ok());
     }
     assert_eq!(device.offer(Time(0), &packet(2, 1, 100)), Err(Error::Full { limit: 2 }));
-    // Drops that nobody reads.
+    // Drops that are not read.
     let mut device = EgressDevice::new(&config, "qdisc add dev eth0 root blackhole").expect("a device");
     for id in 0..2 {
         assert!(device.offer(Time(0), &packet(id, 1, 100)).is_ok());

@@ -4,6 +4,7 @@
 //! it, u32 and the actions of filters count, and the queue it is then in shows the decision. The explanation
 //! reads those notes; where it differs from the engine, that is a bug of tidegate's and a debug build stops.
 
+mod acts;
 mod conditions;
 mod counted;
 mod filters;
@@ -15,8 +16,8 @@ use crate::packet::Packet;
 use crate::probe::{Glimpse, Loss, PacketEntry, ProbeResult, Prober, Stop};
 use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, PolicyModel, SourceLocation};
 use crate::words;
+use acts::Carried;
 use counted::Counted;
-use filters::Carried;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
@@ -192,7 +193,7 @@ impl<'r> Explainer<'r> {
     pub fn new(reading: &'r PolicyModel) -> Explainer<'r> {
         let mut prober = Prober::new(reading);
         prober.gateway().watch();
-        Explainer { reading, prober, edits: reading.filters.iter().any(filters::edits) }
+        Explainer { reading, prober, edits: reading.filters.iter().any(acts::edits) }
     }
 
     /// The machine's name for a device.
@@ -300,7 +301,7 @@ impl<'r> Explainer<'r> {
         }
         let commits = |dump: &ActionDump| matches!(&dump.action.act, Act::Ct(ct) if ct.commit);
         let later = packet.reply || matches!(packet.state, Some(Connstate::Established | Connstate::Related));
-        if later && self.reading.filters.iter().flat_map(filters::actions_of).any(commits) {
+        if later && self.reading.filters.iter().flat_map(acts::actions_of).any(commits) {
             let what = "the packets before it are not led through the filters: what `action ct commit` would have \
                         kept of them is not known, and `ct_state` and `ct_mark` may be other ones";
             let title = "its connection".to_owned();

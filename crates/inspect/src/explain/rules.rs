@@ -1,6 +1,6 @@
 //! The rules of netfilter that a packet met.
 
-use super::filters::Carried;
+use super::acts::Carried;
 use super::{ExplainStep, Scene, StepOutcome};
 use crate::bytes::protocol_name;
 use crate::packet::{CODE_POINTS, Packet, state_name};

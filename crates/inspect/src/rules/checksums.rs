@@ -48,37 +48,25 @@ fn spoiling(reading: &PolicyModel, at: usize) -> Option<Finding> {
     let mut finding = finding(Rule::Checksums, Level::Warning, step.place.clone(), what, because, witness);
     // Without a control pedit passes packets on, and no action behind it is carried out.
     let pipe = if pedit.control == Control::Pipe { "" } else { "pipe " };
-    let what = match csum {
-        Some(csum) => {
-            let own = WORDS.iter().filter(|(bit, _)| csum.sums & bit != 0).map(|(_, word)| *word);
-            let more = spoiled.csum.split(" and ").filter(|word| !own.clone().any(|one| one == *word));
-            let all: Vec<&str> = own.clone().chain(more).collect();
-            format!(
-                "write behind it: {pipe}action csum {}, in the place of the one that is there",
-                all.join(" and ")
-            )
-        }
-        None => format!("write behind it: {pipe}action csum {}", spoiled.csum),
+    let (sums, instead) = match csum {
+        Some(csum) => (csum.sums | spoiled.sums, ", in the place of the one that is there"),
+        None => (spoiled.sums, ""),
     };
+    let what = format!("write behind it: {pipe}action csum {}{instead}", in_words(sums));
     finding.fix = Some(Fix { what, edits: Vec::new() });
     Some(finding)
 }
 
-/// The words of csum for the checksums that it computes.
-const WORDS: [(u32, &str); 7] = [
-    (Csum::HEADER, "ip4h"),
-    (Csum::ICMP, "icmp"),
-    (Csum::IGMP, "igmp"),
-    (Csum::TCP, "tcp"),
-    (Csum::UDP, "udp"),
-    (Csum::UDPLITE, "udplite"),
-    (Csum::SCTP, "sctp"),
-];
+/// Checksums in csum's words.
+fn in_words(sums: u32) -> String {
+    let words = Csum::NAMES.iter().filter(|(bit, _)| sums & bit != 0).map(|(_, word)| *word);
+    words.collect::<Vec<_>>().join(" and ")
+}
 
-/// Checksums that are wrong, for people, and as csum calls them.
+/// Checksums that are wrong, for people, and as bits of [`Csum::NAMES`].
 struct Spoiled {
     names: String,
-    csum: String,
+    sums: u32,
 }
 
 /// Which checksums are wrong behind the actions, for the packets they are meant for; `None`: none, or it is
@@ -86,26 +74,26 @@ struct Spoiled {
 fn spoiled(pedit: &Pedit, actions: &[Action], v6: bool) -> Option<Spoiled> {
     let has = |header: PeditHeader| pedit.keys.iter().any(|key| key.header == header);
     let v6 = v6 || has(PeditHeader::Ipv6);
-    let meant: &[(u8, &str)] = match (has(PeditHeader::Tcp), has(PeditHeader::Udp)) {
-        (true, false) => &[(proto::TCP, "tcp")],
-        (false, true) => &[(proto::UDP, "udp")],
-        _ => &[(proto::TCP, "tcp"), (proto::UDP, "udp")],
+    let (tcp, udp) = ((proto::TCP, "TCP", Csum::TCP), (proto::UDP, "UDP", Csum::UDP));
+    let meant: &[(u8, &str, u32)] = match (has(PeditHeader::Tcp), has(PeditHeader::Udp)) {
+        (true, false) => &[tcp],
+        (false, true) => &[udp],
+        _ => &[tcp, udp],
     };
     let sent: Option<Vec<Head>> =
-        meant.iter().map(|(protocol, _)| send(packet(v6, *protocol), actions)).collect();
+        meant.iter().map(|(protocol, ..)| send(packet(v6, *protocol), actions)).collect();
     let sent = sent?;
     let mut wrong = Vec::new();
     if sent.iter().all(|head| !head.has_right_header()) {
-        wrong.push(("IPv4's header".to_owned(), "ip4h"));
+        wrong.push(("IPv4's header", Csum::HEADER));
     }
     // Words that are wrong for one of them only were meant for the other.
     if sent.iter().all(|head| !head.has_right_transport()) {
-        wrong.extend(meant.iter().map(|(_, name)| (name.to_uppercase(), *name)));
+        wrong.extend(meant.iter().map(|(_, name, sum)| (*name, *sum)));
     }
-    let join = |words: Vec<&str>| words.join(" and ");
     (!wrong.is_empty()).then(|| Spoiled {
-        names: join(wrong.iter().map(|(name, _)| name.as_str()).collect()),
-        csum: join(wrong.iter().map(|(_, word)| *word).collect()),
+        names: wrong.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" and "),
+        sums: wrong.iter().fold(0, |sums, (_, sum)| sums | sum),
     })
 }
 
@@ -207,16 +195,16 @@ mod tests {
             _ => None,
         });
         let found = spoiled(pedit.expect(actions), &op.actions, op.protocol == ethertype::IPV6);
-        found.map_or_else(String::new, |spoiled| spoiled.csum)
+        found.map_or_else(String::new, |spoiled| in_words(spoiled.sums))
     }
 
     #[test]
     fn checksums_that_pedit_leaves_wrong() {
         let table = [
-            ("ip", "action pedit ex munge ip ttl set 7", "ip4h"),
+            ("ip", "action pedit ex munge ip ttl set 7", "iph"),
             ("ip", "action pedit ex munge ip ttl set 7 pipe action csum ip4h", ""),
             // Without `pipe` csum is never reached.
-            ("ip", "action pedit ex munge ip ttl set 7 action csum ip4h", "ip4h"),
+            ("ip", "action pedit ex munge ip ttl set 7 action csum ip4h", "iph"),
             ("ip", "action pedit ex munge ip src set 10.0.0.1 pipe action csum ip4h", "tcp and udp"),
             ("ip", "action pedit ex munge tcp dport set 80", "tcp"),
             ("ip", "action pedit ex munge tcp dport set 80 pipe action csum tcp", ""),

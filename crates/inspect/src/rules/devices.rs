@@ -267,8 +267,8 @@ fn in_steps(reading: &PolicyModel, owner: &QdiscDump, classid: Handle) -> Option
     let is_made = class != owner.handle && inner == owner.handle;
     is_made.then(|| {
         format!(
-            "{classid} is a class of {qdisc}, which hangs in {class}: lead the packets to {class} here, and to {classid} by a \
-            filter of {qdisc}"
+            "{classid} is a class of {qdisc}, which hangs in {class}: lead the packets to {class} here, and to \
+            {classid} by a filter of {qdisc}"
         )
     })
 }

@@ -173,7 +173,7 @@ fn right_place(context: &RuleContext<'_>, place: &Place, filters: &[usize], belo
         && let Some(kind @ (Kind::FqCodel | Kind::Sfq | Kind::Sfb)) = kind_of(below)
     {
         let what = format!(
-            "leave them out: {} {below} chooses queues by itself, and with filters of its own it drops what none of \
+            "leave them out: {} {below} chooses queues without filters, and with some of its own it drops what none of \
             them takes",
             kind.name()
         );

@@ -55,7 +55,7 @@ fn a_csum_that_leaves_something_out_is_replaced() {
              set 10.0.0.5 pipe {csum}"
         )
     };
-    let parts = ["the csum behind it leaves that out", "action csum ip4h and tcp and udp, in the place of"];
+    let parts = ["the csum behind it leaves that out", "action csum iph and tcp and udp, in the place of"];
     check_finding(&of("action csum ip4h"), &[Rule::Checksums], &parts);
     silent(&of("action csum ip4h and tcp and udp"), &[Rule::Checksums]);
 }
@@ -155,7 +155,8 @@ fn a_root_class_reaches_its_rate_only() {
                 tc class add dev eth0 parent 1:2 classid 1:20 htb rate 512kbit ceil 3mbit\n\
                 tc class add dev eth0 parent 1:2 classid 1:30 htb rate 256kbit ceil 2mbit";
     let found = findings_of(text, &[Rule::Rates]);
-    let wanted = "class 1:20 may send 3 Mbit/s, but its parent 1:2 only 1 Mbit/s; the parent has no class to borrow from";
+    let wanted = "class 1:20 may send 3 Mbit/s, but its parent 1:2 only 1 Mbit/s; the parent has no class to \
+                  borrow from";
     assert!(found.iter().any(|one| one.contains(wanted) && !one.contains("ceil 2mbit")), "{found:?}");
 }
 

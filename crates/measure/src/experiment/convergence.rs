@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_alone_joins_nobody() {
+    fn a_transfer_alone_joins_none() {
         let (first, second) = pair();
         let alone = Err("it joins no other transfer of its group");
         assert_eq!(convergence(STEP, (&[&first, &second], &first), 20 * SPAN), alone);

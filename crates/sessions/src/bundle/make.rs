@@ -170,7 +170,7 @@ impl Place {
             }
             Err(error) => return Err(error).context(format!("cannot make {shown}")),
         }
-        // Drawings are made anew: others may be wanted now.
+        // Drawings are made again: others may be wanted now.
         match fs::remove_dir_all(dir.join(FIGURES)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(error).context(format!("cannot remove {shown}/{FIGURES}"))

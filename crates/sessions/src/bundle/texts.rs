@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 pub struct Citation {
     /// The title.
     pub title: String,
-    /// Its authors, each `Family, Given` or the name of an organisation; empty: nobody is named.
+    /// Its authors, each `Family, Given` or the name of an organisation; empty: none is named.
     pub authors: Vec<String>,
 }
 
