@@ -108,15 +108,14 @@ fn cable(scenario: &Scenario, of: &ScenarioLink) -> doc::LinkRecord {
     let names: Vec<String> = of.ends.iter().map(|end| end_name(scenario, end)).collect();
     let (to, from) =
         names.split_last().map_or((String::new(), String::new()), |(to, from)| (to.clone(), from.join(", ")));
-    let bits = |line: &LinkDirection| line.rate.or(line.trace.as_ref().and_then(|trace| trace.mean_rate()));
     doc::LinkRecord {
         name: of.name.clone(),
         from,
         to,
         there: in_words(&of.up),
         back: in_words(&of.down),
-        there_bits: bits(&of.up),
-        back_bits: bits(&of.down),
+        there_bits: of.up.mean_rate(),
+        back_bits: of.down.mean_rate(),
     }
 }
 

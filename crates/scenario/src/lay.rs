@@ -133,7 +133,7 @@ fn direction(line: &LinkDirection, role: NodeRole, ring: Option<u32>) -> CableDi
 
 /// What a queue holds.
 pub fn limit(line: &LinkDirection, role: NodeRole) -> Limit {
-    let bits = line.rate.or(line.trace.as_ref().and_then(|trace| trace.mean_rate()));
+    let bits = line.mean_rate();
     match (line.buffer, bits) {
         (Some(BufferSize::Bytes(bytes)), _) => Limit::Bytes(bytes),
         (Some(BufferSize::Packets(packets)), _) => Limit::Packets(packets),

@@ -279,6 +279,11 @@ pub struct LinkDirection {
 }
 
 impl LinkDirection {
+    /// Its rate, of a recorded one the mean; `None`: without limit.
+    pub fn mean_rate(&self) -> Option<u64> {
+        self.trace.as_ref().and_then(Trace::mean_rate).or(self.rate)
+    }
+
     /// The properties given here, with those of `other` where none is.
     #[must_use]
     pub fn or(self, other: &LinkDirection) -> LinkDirection {

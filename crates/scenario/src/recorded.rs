@@ -9,6 +9,10 @@ use tidegate_syntax::quantity;
 /// The most rows of a recording.
 const MAX_ROWS: usize = 1_000_000;
 const NANOS: f64 = 1e9;
+/// The longest recording and the longest delay, in seconds; the highest rate, in bit/s.
+const LONGEST: f64 = 31_536_000.0;
+const LATEST: f64 = 60.0;
+const FASTEST: f64 = 1e12;
 
 /// What is wrong with a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +59,10 @@ pub(crate) fn read(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
     if text.lines().any(|line| line.starts_with("DATA_HEADER;")) {
         return log_of_autorate(text, taken);
     }
+    if first.starts_with("DATA;") {
+        let how = "keep the line DATA_HEADER of the log, which names the columns";
+        return Err(Unreadable::new(number, "rows of cake-autorate's log without their names", how));
+    }
     let words: Vec<&str> = first.split([' ', '\t', ',', ';']).filter(|word| !word.is_empty()).collect();
     let are_numbers = words.iter().all(|word| word.parse::<f64>().is_ok());
     match (are_numbers, words.len()) {
@@ -95,6 +103,21 @@ struct Row {
     loss: Option<f64>,
 }
 
+impl Row {
+    /// What of it is beyond all links, and what to do.
+    fn beyond(&self, taken: &Taken) -> Option<(&'static str, &'static str)> {
+        if self.rate.is_some_and(|rate| rate * taken.scale > FASTEST) {
+            Some(("this rate is above 1 Tbit/s", "check its unit"))
+        } else if self.delay.is_some_and(|delay| delay > LATEST) {
+            Some(("this delay is above a minute", "check its unit: seconds, or `delay_ms`"))
+        } else if self.loss.is_some_and(|loss| loss > 1.0) {
+            Some(("more than all packets are lost", "write a share up to 1, `1%`, or call it `loss_percent`"))
+        } else {
+            None
+        }
+    }
+}
+
 /// Seconds, and the Mbit/s since the row before.
 fn seconds_and_megabits(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
     let how = "seconds and Mbit/s, two numbers in a row";
@@ -108,9 +131,13 @@ fn seconds_and_megabits(text: &str, taken: &Taken) -> Result<Trace, Unreadable> 
         let [seconds, rate] = found[..] else {
             return Err(Unreadable::new(number, format!("`{}` is no such row", line.trim()), how));
         };
+        if !seconds.is_finite() || !(0.0..f64::INFINITY).contains(&rate) {
+            return Err(Unreadable::new(number, format!("`{}` is no time with a rate", line.trim()), how));
+        }
         // It is the rate of the time that ends here.
         if let Some(before) = rows.last_mut() {
             before.rate = Some(rate * 1e6);
+            before.line = number;
         }
         rows.push(Row { line: number, seconds, rate: None, delay: None, loss: None });
     }
@@ -177,7 +204,7 @@ fn table(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
     let counts = [b';', b'\t', b','].map(|by| (header.bytes().filter(|byte| *byte == by).count(), by));
     let delimiter = counts.into_iter().max().map_or(b',', |(_, by)| by);
     let builder = |reader: &mut ReaderBuilder| {
-        reader.delimiter(delimiter).comment(Some(b'#')).flexible(true).trim(csv::Trim::All);
+        reader.delimiter(delimiter).comment(Some(b'#')).trim(csv::Trim::All);
     };
     let mut reader = ReaderBuilder::new();
     builder(&mut reader);
@@ -189,7 +216,8 @@ fn table(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
         let record = record.map_err(|error| of_csv(&error))?;
         rows.push(columns.row(&record)?);
         if rows.len() > MAX_ROWS {
-            return Err(Unreadable::new(MAX_ROWS, format!("more than {MAX_ROWS} rows"), "split the file"));
+            let line = record.position().map_or(1, |position| position.line() as usize);
+            return Err(Unreadable::new(line, format!("more than {MAX_ROWS} rows"), "split the file"));
         }
     }
     trace(rows, None, taken)
@@ -250,7 +278,7 @@ impl Columns {
 
     fn row(&self, record: &StringRecord) -> Result<Row, Unreadable> {
         let line = record.position().map_or(1, |position| position.line() as usize);
-        let value = |place: Option<(usize, f64)>, what: &str, with_unit: fn(&str) -> Option<f64>| {
+        let value = |place: Option<(usize, f64)>, what: (&str, &str), with_unit: fn(&str) -> Option<f64>| {
             let Some((at, scale)) = place else { return Ok(None) };
             let text = record.get(at).unwrap_or("");
             // What was not measured in this row stays as it was.
@@ -261,15 +289,21 @@ impl Columns {
             let number =
                 number.or_else(|| with_unit(text)).filter(|number| number.is_finite() && *number >= 0.0);
             number.map(Some).ok_or_else(|| {
-                let how = format!("write a number, and the unit behind it or in the column's name ({what})");
-                Unreadable::new(line, format!("`{text}` is none"), how)
+                let name = what.0;
+                let how = format!(
+                    "write a number from 0 on, and the unit behind it or in the column's name ({})",
+                    what.1
+                );
+                Unreadable::new(line, format!("`{text}` is no {name}"), how)
             })
         };
-        let rate = value(self.rate, "rate_kbit, 12mbit", |text| Some(quantity::rate(text).ok()? as f64))?;
-        let delay =
-            value(self.delay, "delay_ms, 35ms", |text| Some(quantity::time(text).ok()? as f64 / NANOS))?;
+        let rate =
+            value(self.rate, ("rate", "rate_kbit, 12mbit"), |text| Some(quantity::rate(text).ok()? as f64))?;
+        let delay = value(self.delay, ("delay", "delay_ms, 35ms"), |text| {
+            Some(quantity::time(text).ok()? as f64 / NANOS)
+        })?;
         let delay = delay.map(|delay| if self.is_round_trip { delay / 2.0 } else { delay });
-        let loss = value(self.loss, "loss_percent, 1%", |text| {
+        let loss = value(self.loss, ("loss", "loss_percent, 1%"), |text| {
             text.strip_suffix('%')
                 .and_then(|text| text.trim().parse::<f64>().ok())
                 .map(|percent| percent / 100.0)
@@ -319,8 +353,9 @@ fn log_of_autorate(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
         let how = format!("say which: `column = \"NAME\"`, of {}", rates.join(", "));
         return Err(Unreadable::new(1, "a log of cake-autorate has several columns of rates", how));
     };
-    let (Some(time), Some(rate)) = (place("LOG_TIMESTAMP"), place(column)) else {
-        let why = format!("the log has no columns LOG_TIMESTAMP and {column}");
+    let rate = place(column).filter(|_| column.to_uppercase().contains("RATE_KBPS"));
+    let (Some(time), Some(rate)) = (place("LOG_TIMESTAMP"), rate) else {
+        let why = format!("the log has no columns LOG_TIMESTAMP and {column}, with rates (RATE_KBPS)");
         return Err(Unreadable::new(1, why, "look at its line DATA_HEADER"));
     };
     let mut rows: Vec<Row> = Vec::new();
@@ -335,7 +370,7 @@ fn log_of_autorate(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
             ));
         };
         // Several rows within an instant: the last counts.
-        if rows.last().is_some_and(|before| before.seconds >= seconds) {
+        if rows.last().is_some_and(|before| before.seconds == seconds) {
             rows.pop();
         }
         rows.push(Row { line: number, seconds, rate: Some(kbit * 1e3), delay: None, loss: None });
@@ -349,28 +384,49 @@ fn log_of_autorate(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
 /// The trace of rows, each from its time on until the next; the last as long as the one before it, or until
 /// `end`.
 fn trace(rows: Vec<Row>, end: Option<Row>, taken: &Taken) -> Result<Trace, Unreadable> {
-    let how = "two rows at least, their times rising";
+    let how = "write two rows at least, their times rising";
     let spans = rows.len() - usize::from(end.is_none() && !rows.is_empty());
     if spans == 0 {
-        return Err(Unreadable::new(rows.first().map_or(1, |row| row.line), "one row is no recording", how));
+        let line = rows.first().or(end.as_ref()).map_or(1, |row| row.line);
+        let only =
+            if rows.is_empty() && end.is_none() { "it has no rows" } else { "one row is no recording" };
+        return Err(Unreadable::new(line, only, how));
+    }
+    if let Some((row, (why, how))) = rows.iter().find_map(|row| Some((row, row.beyond(taken)?))) {
+        return Err(Unreadable::new(row.line, why, how));
+    }
+    let begins = rows[0].seconds;
+    if let Some(late) = rows.iter().chain(&end).find(|row| row.seconds - begins > LONGEST) {
+        return Err(Unreadable::new(
+            late.line,
+            "this is more than a year after the first row",
+            "cut the file",
+        ));
     }
     let times: Vec<f64> = rows.iter().chain(&end).map(|row| row.seconds).collect();
     let mut held: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     if let Some(at) = held.iter().position(|held| *held <= 0.0) {
         let line = rows.get(at + 1).or(end.as_ref()).map_or(1, |row| row.line);
-        return Err(Unreadable::new(line, "its time is not after that of the row before", how));
+        return Err(Unreadable::new(line, "its time is not after that of the row before", "times rise"));
     }
     if end.is_none() {
         held.push(held[spans - 1]);
     }
     let mut skip = taken.skip.0 as f64 / NANOS;
+    if skip >= held.iter().sum() {
+        let how = format!("it is {} s long: skip less", held.iter().sum::<f64>());
+        return Err(Unreadable::new(1, "`skip` leaves nothing of the recording", how));
+    }
     for held in &mut held {
         let cut = skip.min(*held);
         (*held, skip) = (*held - cut, skip - cut);
     }
     let whole = |seconds: f64| Nanos((seconds * NANOS).round().min(u64::MAX as f64) as u64);
     let lines: Vec<usize> = rows.iter().map(|row| row.line).collect();
-    let failed = |(at, why): (usize, String)| Unreadable::new(lines.get(at).copied().unwrap_or(1), why, how);
+    let failed = |(at, why): (usize, String)| {
+        let how = "write a rate above 0 for some time";
+        Unreadable::new(lines.get(at).copied().unwrap_or(1), why, how)
+    };
     let steps = |value: &dyn Fn(&Row) -> Option<f64>| -> Option<Vec<(Nanos, f64)>> {
         let mut last = rows.iter().find_map(value)?;
         let filled = rows.iter().zip(&held).map(|(row, held)| {
@@ -463,13 +519,20 @@ mod tests {
             ("0 1\n", "1: one row is no recording"),
             ("0 1\n2 1\n1 1\n", "3: its time is not after that of the row before"),
             ("0 1\n1 x\n", "2: `1 x` is no such row"),
-            ("0 0\n1 0\n", "1: nothing could be carried"),
-            ("time,rate\n0,5\n1,6\n", "2: `5` is none (write a number, and the unit behind it"),
+            ("0 0\n1 0\n", "2: nothing could be carried"),
+            ("time,rate\n0,5\n1,6\n", "2: `5` is no rate (write a number from 0 on, and the unit behind it"),
+            ("time,rate_mbit\n0,5,5\n1,6\n", "2: CSV error"),
+            ("time,rate_mbit\n", "1: it has no rows"),
+            ("0 5\n1 -3\n", "2: `1 -3` is no time with a rate"),
+            ("0 5\n1 1e300\n2 5\n", "2: this rate is above 1 Tbit/s"),
+            ("time,delay_ms\n0,5\n1,1e12\n", "3: this delay is above a minute"),
+            ("time,rate_mbit\n0,5\n1e30,6\n", "3: this is more than a year after the first row"),
+            ("DATA; 1; 2\n", "1: rows of cake-autorate's log without their names"),
             ("time,loss\n0,5\n1,6\n", "2: more than all packets are lost"),
             ("a,b\n1,2\n", "1: no column is a time"),
             ("time,b\n1,2\n", "1: no column is a rate, a delay or a loss"),
             ("time,rate_mbit\nyesterday,2\n", "2: `yesterday` is no time"),
-            ("time,rate_mbit\n0,1e300\n1,1\n", "more than"),
+            ("time,rate_mbit\n0,1e300\n1,1\n", "2: this rate is above 1 Tbit/s"),
         ] {
             let wrong = mean(text).expect_err(text);
             assert!(wrong.contains(expected), "{text}: {wrong}");

@@ -11,7 +11,7 @@ use tidegate_measure::experiment as doc;
 use tidegate_packet::{Nanos, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats};
 use tidegate_sim::world::World;
-use tidegate_sim::{LinkId, LinkStats};
+use tidegate_sim::{LinkId, LinkStats, Trace};
 
 /// What failed outside of this crate: a socket, a file.
 pub type Outside = Box<dyn Error + Send + Sync>;
@@ -192,6 +192,10 @@ pub struct LinkReadings {
     root_drops: u32,
     /// Bits per second now; 0: none.
     pub(crate) rate: u64,
+    /// What it could carry, where that was recorded.
+    trace: Option<Trace>,
+    /// Time that was read.
+    elapsed: Nanos,
     /// Frames are counted: its sending time is no measure, as it has no rate or a recorded one.
     counted: bool,
 }
@@ -211,13 +215,12 @@ impl LinkReadings {
             for (up, line) in [(true, &of.up), (false, &of.down)] {
                 let links = world.links(cable, up);
                 let own = scenario.policies[policy].links.iter().find(|(of, ..)| *of == cable);
-                let own = own.and_then(|(_, there, back)| if up { there.rate } else { back.rate });
-                let rate = own
-                    .or(line.rate)
-                    .or(line.trace.as_ref().and_then(|trace| trace.mean_rate()))
-                    .unwrap_or(0);
-                let counted = rate == 0 || line.trace.is_some();
-                all.push(LinkReadings { cable, up, links, rate, counted, ..LinkReadings::default() });
+                let own = own.map(|(_, there, back)| if up { there } else { back });
+                let trace = own.and_then(|own| own.trace.as_ref()).or(line.trace.as_ref());
+                let trace = trace.filter(|trace| trace.has_rates()).cloned();
+                let rate = own.and_then(|own| own.rate).or(line.rate).unwrap_or(0);
+                let counted = rate == 0 || trace.is_some();
+                all.push(LinkReadings { cable, up, links, rate, trace, counted, ..LinkReadings::default() });
             }
         }
         all
@@ -247,9 +250,11 @@ impl LinkReadings {
         let carried =
             if self.counted { new } else { (u128::from(new) * u128::from(self.rate) / 8_000_000_000) as u64 };
         self.sent.push(carried);
-        self.capacity.push(
-            (u128::from(self.rate) * u128::from(step.0) / 8_000_000_000) as u64 * self.links.len() as u64,
-        );
+        let (from, to) = (self.elapsed, self.elapsed + step);
+        let recorded = self.trace.as_ref().and_then(|trace| trace.carries(from, to));
+        let steady = || (u128::from(self.rate) * u128::from(step.0) / 8_000_000_000) as u64;
+        self.capacity.push(recorded.unwrap_or_else(steady) * self.links.len() as u64);
+        self.elapsed = to;
         self.backlog.push(backlog);
         self.dropped.push(dropped.saturating_sub(self.last.1) as u32);
         self.last = (so_far, dropped);

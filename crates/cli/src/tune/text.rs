@@ -102,6 +102,7 @@ impl Shown<'_> {
         let Some(first) = result.best.first() else {
             let broken = result.tried.iter().min_by(|a, b| a.rank.compare(&b.rank));
             let none = match options.subject.is_empty() {
+                _ if result.tried.is_empty() => "No point was finished",
                 true => "No point has a value for the objective",
                 false => "No point keeps all bounds",
             };

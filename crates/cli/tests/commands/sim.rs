@@ -246,3 +246,39 @@ fn a_script_may_first_clear_away_what_is_not_there() {
     }
     assert_eq!(of("tc class add dev eth1 parent 1: classid 1:1 htb rate 1mbit").status.code(), Some(2));
 }
+
+/// A flood through a recorded link, with an outage: its figures are by the recording, whatever `rate` says.
+#[test]
+fn figures_of_recorded_links_are_those_of_the_recording() {
+    let place = Place::new("sim-recorded");
+    // 10 Mbit/s for 4 s, nothing for 1 s, 4 Mbit/s for 3 s: 52 Mbit in 8 s, 6.5 Mbit/s.
+    place.file("line.csv", "time,rate_mbit\n0,10\n4,0\n5,4\n7,4\n8,10\n");
+    let expect = |figure: &str, from: &str, to: &str| {
+        format!("[[expect]]\nfigure = 'link line up.{figure}'\nabove = '{from}'\nbelow = '{to}'\n")
+    };
+    let scenario = [
+        "warm-up = '0s'\nduration = '8s'\n[links.line]\nbetween = ['a', 'server']\ndelay = '5ms'\n",
+        "up = { rate = '50mbit', buffer = '64kB', trace = { file = 'line.csv' } }\n",
+        "[policies.none]\n[loads.up]\ntraffic = [{ flood = 'a -> server', rate = '20mbit', size = 1000 }]\n",
+        &expect("rate", "6.4mbit", "6.6mbit"),
+        &expect("utilisation", "98%", "101%"),
+    ]
+    .concat();
+    place.file("flood.toml", &scenario);
+    let output = sim(&place.0, "flood.toml", &["--mahimahi", "traces"]);
+    assert_eq!(output.status.code(), Some(0), "{}", out(&output));
+    // What it could carry, in rows of 1,500 bytes, to be used as a trace again.
+    let names = std::fs::read_dir(place.0.join("traces")).expect("traces");
+    let up =
+        names.map(|entry| entry.expect("a name").path()).find(|path| path.ends_with("up-none-line-up.trace"));
+    let text = std::fs::read_to_string(up.expect("the link's")).expect("a trace");
+    let rows: Vec<u64> = text.lines().map(|row| row.parse().expect(row)).collect();
+    assert!((4300..=4350).contains(&rows.len()), "{} rows", rows.len());
+    assert!(!rows.iter().any(|ms| (4300..4900).contains(ms)), "nothing is carried in the outage");
+    place.file(
+        "event.toml",
+        format!("{scenario}[[at]]\ntime = '3s'\nlink = 'line'\nup = {{ rate = '2mbit' }}\n"),
+    );
+    let refused = out(&sim(&place.0, "event.toml", &[]));
+    assert!(refused.contains("a recording says the rate of this link"), "{refused}");
+}

@@ -156,5 +156,5 @@ pub fn possible(scenario: &Scenario) -> Result<()> {
 }
 
 fn rate(line: &tidegate_scenario::model::LinkDirection) -> u64 {
-    line.rate.or(line.trace.as_ref().and_then(|trace| trace.mean_rate())).unwrap_or(u64::MAX / 4)
+    line.mean_rate().unwrap_or(u64::MAX / 4)
 }

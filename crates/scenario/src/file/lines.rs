@@ -210,7 +210,11 @@ fn trace(value: TableValue<'_>, beside: &Beside<'_>) -> Result<Trace, Diagnostic
     let scale = keys.read("scale", |value| {
         let factor = plain(value)?.parse::<f64>().ok().filter(|factor| (1e-6..=1e6).contains(factor));
         factor.ok_or_else(|| {
-            Diagnostic::new(value.span(), "this is not a factor", "write a number: `scale = 0.5`")
+            Diagnostic::new(
+                value.span(),
+                "this is not a factor",
+                "write one from 0.000001 to 1000000: `scale = 0.5`",
+            )
         })
     })?;
     let skip = keys.read("skip", span)?;

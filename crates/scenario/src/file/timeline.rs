@@ -7,6 +7,7 @@ use super::network::{Network, strings};
 use crate::model::{LinkDirection, MachineCommand, TimelineEntry, TimelineEvent};
 use crate::tables::{Diagnostic, Keys, TableValue, list, some_span, span, text};
 use tidegate_packet::Nanos;
+use tidegate_sim::Trace;
 use toml::de::DeValue;
 
 /// The most events of a timeline that repeats some.
@@ -30,8 +31,9 @@ pub(crate) fn read(
         } else if let Some(link) = link {
             let cable = network.known_link(text(link)?, link.span())?;
             let (up, down) = lines::both(&mut keys, beside)?;
-            fixed(&up, link)?;
-            fixed(&down, link)?;
+            let usual = &network.cables[cable];
+            fixed(&up, &usual.up, link)?;
+            fixed(&down, &usual.down, link)?;
             all.push(TimelineEntry {
                 time,
                 what: TimelineEvent::Link { cable, lines: Box::new([up, down]) },
@@ -115,7 +117,17 @@ fn machine_command(
 }
 
 /// What a link keeps.
-fn fixed(line: &LinkDirection, link: TableValue<'_>) -> Result<(), Diagnostic> {
+fn fixed(line: &LinkDirection, usual: &LinkDirection, link: TableValue<'_>) -> Result<(), Diagnostic> {
+    let recorded = usual.trace.as_ref();
+    for (what, is_changed, is_recorded) in [
+        ("rate", line.rate.is_some(), recorded.is_some_and(Trace::has_rates)),
+        ("delay", line.delay.is_some(), recorded.is_some_and(Trace::has_delays)),
+    ] {
+        if is_changed && is_recorded {
+            let why = format!("a recording says the {what} of this link");
+            return Err(Diagnostic::new(link.span(), why, "leave it out, or write it into the recording"));
+        }
+    }
     if line.framing.is_some() || line.trace.is_some() || line.jitter.is_some() {
         let what = "a link's framing, jitter and trace stay as they are";
         return Err(Diagnostic::new(

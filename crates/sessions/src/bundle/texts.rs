@@ -29,8 +29,8 @@ pub(super) fn reproduce(provenance: &Provenance) -> String {
 #   ./reproduce.sh [NEW-DIRECTORY]      without it, a temporary one
 #
 # It needs sha256sum, and tidegate {version}: from the PATH, or as TIDEGATE=/path/to/tidegate.
-# `tidegate bundle --check DIRECTORY` does the same, and runs nothing but tidegate: use that for the bundle of a
-# stranger, which may have another script in this place.
+# `tidegate bundle --check DIRECTORY` does the same, refuses links and files that are not listed, and runs nothing but
+# tidegate: use that for the bundle of a stranger, which may have another script in this place.
 set -eu
 unset CDPATH
 tidegate=$(command -v \"${{TIDEGATE:-tidegate}}\") || {{

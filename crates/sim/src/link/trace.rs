@@ -4,6 +4,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use tidegate_packet::{Nanos, RandomSource, Seeded, Time};
 
@@ -32,8 +33,8 @@ pub struct Trace {
 enum Capacity {
     /// Milliseconds from its beginning at which the line could carry 1,500 bytes, not falling; the last one
     /// is its length.
-    Opportunities(Vec<u64>),
-    Rates(Rates),
+    Opportunities(Arc<[u64]>),
+    Rates(Arc<Rates>),
 }
 
 /// Values, one after the other: when each ends, from the beginning, rising.
@@ -77,7 +78,8 @@ impl<T: Copy + PartialEq> Steps<T> {
 struct Rates {
     /// Bits per second.
     steps: Steps<u64>,
-    /// Bits that one round carries, times 10^9.
+    /// Bits that are carried before each of them, and in one round, times 10^9.
+    before: Vec<u128>,
     round: u128,
 }
 
@@ -104,7 +106,7 @@ impl Trace {
         match at_ms.last() {
             None => Err((1, "it is empty: one number of milliseconds per line is needed".into())),
             Some(0) => Err((at_ms.len(), "the last time is 0 ms: the trace would have no length".into())),
-            Some(_) => Ok(Trace::of(Capacity::Opportunities(at_ms))),
+            Some(_) => Ok(Trace::of(Capacity::Opportunities(at_ms.into()))),
         }
     }
 
@@ -124,18 +126,19 @@ impl Trace {
     /// ```
     pub fn rates(steps: impl IntoIterator<Item = (Nanos, u64)>) -> Result<Trace, (usize, String)> {
         let steps = Steps::new(steps)?;
-        let (mut round, mut from) = (0, Nanos(0));
+        let (mut round, mut from, mut before) = (0, Nanos(0), Vec::with_capacity(steps.0.len()));
         for (at, (end, rate)) in steps.0.iter().enumerate() {
             if *rate > FASTEST {
                 return Err((at, format!("{rate} bit/s is more than {FASTEST}")));
             }
+            before.push(round);
             round += u128::from(*rate) * u128::from(end.0 - from.0);
             from = *end;
         }
         if round < SECOND {
             return Err((0, "nothing could be carried at any time".into()));
         }
-        Ok(Trace::of(Capacity::Rates(Rates { steps, round })))
+        Ok(Trace::of(Capacity::Rates(Arc::new(Rates { steps, before, round }))))
     }
 
     fn of(capacity: Capacity) -> Trace {
@@ -201,6 +204,30 @@ impl Trace {
         })
     }
 
+    /// Does it say what the line could carry?
+    pub fn has_rates(&self) -> bool {
+        self.capacity.is_some()
+    }
+
+    /// Does it say how late the line was?
+    pub fn has_delays(&self) -> bool {
+        self.delays.is_some()
+    }
+
+    /// Bytes that it could carry between two times after its beginning, where it has rates.
+    pub fn carries(&self, from: Nanos, to: Nanos) -> Option<u64> {
+        let until = |time: Nanos| match self.capacity.as_ref() {
+            Some(Capacity::Opportunities(at_ms)) => {
+                let (ms, length) = (time.0 / MILLISECOND, length_ms(at_ms));
+                let within = at_ms.partition_point(|at| *at <= ms % length) as u64;
+                Some((ms / length * at_ms.len() as u64 + within) * u64::from(OPPORTUNITY))
+            }
+            Some(Capacity::Rates(rates)) => Some((rates.until(time) / (8 * SECOND)) as u64),
+            None => None,
+        };
+        Some(until(to)?.saturating_sub(until(from)?))
+    }
+
     /// The mean of its delays over time, where it has any.
     pub fn mean_delay(&self) -> Option<Nanos> {
         let delays = self.delays.as_ref()?;
@@ -218,6 +245,16 @@ fn length_ms(at_ms: &[u64]) -> u64 {
 }
 
 impl Rates {
+    /// Bits that are carried until a time after the beginning, times 10^9.
+    fn until(&self, time: Nanos) -> u128 {
+        let length = self.steps.length().0;
+        let (rounds, within) = (time.0 / length, time.0 % length);
+        let step = self.steps.0.partition_point(|(end, _)| end.0 <= within);
+        let begin = step.checked_sub(1).map_or(0, |before| self.steps.0[before].0.0);
+        let now = u128::from(self.steps.0[step].1) * u128::from(within - begin);
+        u128::from(rounds) * self.round + self.before[step] + now
+    }
+
     /// When so many bits are through that begin at a time after the beginning.
     fn through(&self, begins: Nanos, bits: u64) -> Nanos {
         let (steps, length) = (&self.steps.0, self.steps.length().0);
@@ -310,7 +347,7 @@ impl CapacityReplay {
 /// Rates being used up.
 #[derive(Debug)]
 pub(super) struct RateReplay {
-    rates: Rates,
+    rates: Arc<Rates>,
     start: Time,
     /// All before is through then.
     free: Time,
@@ -328,7 +365,7 @@ impl RateReplay {
 /// Opportunities being used up.
 #[derive(Debug)]
 pub(super) struct Opportunities {
-    at_ms: Vec<u64>,
+    at_ms: Arc<[u64]>,
     start: Time,
     /// The round and the entry in it that is used next.
     round: u64,
@@ -338,7 +375,7 @@ pub(super) struct Opportunities {
 }
 
 impl Opportunities {
-    fn new(at_ms: Vec<u64>, start: Time) -> Opportunities {
+    fn new(at_ms: Arc<[u64]>, start: Time) -> Opportunities {
         Opportunities { at_ms, start, round: 0, entry: 0, left: OPPORTUNITY }
     }
 
@@ -424,6 +461,12 @@ mod tests {
         let steps = [(ms(2), 8_000_000), (ms(3), 0), (ms(5), 4_000_000)];
         let trace = Trace::rates(steps).expect("a trace");
         assert_eq!((trace.mean_rate(), trace.to_text()), (Some(3_600_000), None));
+        let carried = |from, to| trace.carries(ms(from), ms(to));
+        // Until the outage, in it, over all of a round, and over the end of one.
+        assert_eq!(
+            [carried(0, 2), carried(2, 5), carried(3, 13), carried(9, 11)],
+            [2000, 0, 4500, 1500].map(Some)
+        );
         let mut line = Replay::new(trace, Time(0), Seeded::new(1)).capacity.expect("rates");
         let micros = |time: Time| time.0 / 1000;
         let mut carry = |now_us: u64, bytes| {
