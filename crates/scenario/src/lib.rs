@@ -56,6 +56,7 @@ pub mod lay;
 pub mod library;
 pub mod model;
 pub mod prepare;
+pub mod presets;
 pub mod quantities;
 mod recorded;
 pub mod run;
@@ -72,6 +73,7 @@ pub use expectations::check;
 pub use experiment::{can_be_simulated, cases, link_seconds, simulate, simulate_case};
 pub use file::{BadCommand, command_of, parse, parse_command};
 pub use files::{FileError, Files, NoFiles, PolicyCommands, PolicyEnd, PolicyFile};
+pub use recorded::{BadRecording, recording};
 pub use run::RunError;
 pub use simulated::Simulated;
 

@@ -16,16 +16,18 @@ const FASTEST: f64 = 1e12;
 
 /// What is wrong with a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unreadable {
+pub struct BadRecording {
     /// The line, from 1.
-    pub(crate) line: usize,
-    pub(crate) why: String,
-    pub(crate) remedy: String,
+    pub line: usize,
+    /// What is wrong there.
+    pub why: String,
+    /// What to do about it.
+    pub remedy: String,
 }
 
-impl Unreadable {
-    fn new(line: usize, why: impl Into<String>, remedy: impl Into<String>) -> Unreadable {
-        Unreadable { line, why: why.into(), remedy: remedy.into() }
+impl BadRecording {
+    fn new(line: usize, why: impl Into<String>, remedy: impl Into<String>) -> BadRecording {
+        BadRecording { line, why: why.into(), remedy: remedy.into() }
     }
 }
 
@@ -46,29 +48,44 @@ impl Default for Taken {
     }
 }
 
+/// Reads a recording of any known format, as it is: a link's `trace` in a scenario can also choose a column,
+/// scale rates and leave out the beginning.
+///
+/// # Errors
+/// The line, what is wrong there, and what to do about it.
+///
+/// ```
+/// let trace = tidegate_scenario::recording("time,rate_mbit\n0,10\n1,2\n").unwrap();
+/// assert_eq!(trace.mean_rate(), Some(6_000_000));
+/// assert_eq!(tidegate_scenario::recording("time,rate_mbit\n0,10\n0,2\n").unwrap_err().line, 3);
+/// ```
+pub fn recording(text: &str) -> Result<Trace, BadRecording> {
+    read(text, &Taken::default())
+}
+
 /// Reads a recording of any known format.
 ///
 /// # Errors
 /// The line, what is wrong there, and what to do about it.
-pub(crate) fn read(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
+pub(crate) fn read(text: &str, taken: &Taken) -> Result<Trace, BadRecording> {
     let content = text.lines().zip(1..).map(|(line, number)| (line.trim(), number));
     let mut content = content.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
     let Some((first, number)) = content.next() else {
-        return Err(Unreadable::new(1, "it is empty", "one row for each time is needed"));
+        return Err(BadRecording::new(1, "it is empty", "one row for each time is needed"));
     };
     if text.lines().any(|line| line.starts_with("DATA_HEADER;")) {
         return log_of_autorate(text, taken);
     }
     if first.starts_with("DATA;") {
         let how = "keep the line DATA_HEADER of the log, which names the columns";
-        return Err(Unreadable::new(number, "rows of cake-autorate's log without their names", how));
+        return Err(BadRecording::new(number, "rows of cake-autorate's log without their names", how));
     }
     let words: Vec<&str> = first.split([' ', '\t', ',', ';']).filter(|word| !word.is_empty()).collect();
     let are_numbers = words.iter().all(|word| word.parse::<f64>().is_ok());
     match (are_numbers, words.len()) {
         (true, 1) => mahimahi(text, taken),
         (true, 2) => seconds_and_megabits(text, taken),
-        (true, more) => Err(Unreadable::new(
+        (true, more) => Err(BadRecording::new(
             number,
             format!("{more} numbers in a row, and nothing says what they are"),
             "write a line with the columns' names before them: time, rate_kbit, delay_ms, loss_percent",
@@ -78,16 +95,16 @@ pub(crate) fn read(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
 }
 
 /// A millisecond per line at which 1,500 bytes could go.
-fn mahimahi(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
+fn mahimahi(text: &str, taken: &Taken) -> Result<Trace, BadRecording> {
     let how = "one number of milliseconds per line";
     if taken.column.is_some() {
-        return Err(Unreadable::new(1, "a file of mahimahi's has no columns", "leave `column` out"));
+        return Err(BadRecording::new(1, "a file of mahimahi's has no columns", "leave `column` out"));
     }
-    let trace = Trace::parse(text).map_err(|(line, why)| Unreadable::new(line, why, how))?;
+    let trace = Trace::parse(text).map_err(|(line, why)| BadRecording::new(line, why, how))?;
     if taken.scale == 1.0 && taken.skip == Nanos(0) {
         return Ok(trace);
     }
-    Err(Unreadable::new(
+    Err(BadRecording::new(
         1,
         "a file of mahimahi's counts packets: it is neither scaled nor cut",
         "write it as rows of seconds and Mbit/s for that",
@@ -119,7 +136,7 @@ impl Row {
 }
 
 /// Seconds, and the Mbit/s since the row before.
-fn seconds_and_megabits(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
+fn seconds_and_megabits(text: &str, taken: &Taken) -> Result<Trace, BadRecording> {
     let how = "seconds and Mbit/s, two numbers in a row";
     let mut rows: Vec<Row> = Vec::new();
     for (line, number) in text.lines().zip(1..) {
@@ -129,10 +146,10 @@ fn seconds_and_megabits(text: &str, taken: &Taken) -> Result<Trace, Unreadable> 
         }
         let found: Vec<f64> = words.iter().filter_map(|word| word.parse().ok()).collect();
         let [seconds, rate] = found[..] else {
-            return Err(Unreadable::new(number, format!("`{}` is no such row", line.trim()), how));
+            return Err(BadRecording::new(number, format!("`{}` is no such row", line.trim()), how));
         };
         if !seconds.is_finite() || !(0.0..f64::INFINITY).contains(&rate) {
-            return Err(Unreadable::new(number, format!("`{}` is no time with a rate", line.trim()), how));
+            return Err(BadRecording::new(number, format!("`{}` is no time with a rate", line.trim()), how));
         }
         // It is the rate of the time that ends here.
         if let Some(before) = rows.last_mut() {
@@ -141,7 +158,7 @@ fn seconds_and_megabits(text: &str, taken: &Taken) -> Result<Trace, Unreadable> 
         }
         rows.push(Row { line: number, seconds, rate: None, delay: None, loss: None });
     }
-    let Some(last) = rows.pop() else { return Err(Unreadable::new(1, "it is empty", how)) };
+    let Some(last) = rows.pop() else { return Err(BadRecording::new(1, "it is empty", how)) };
     trace(rows, Some(last), taken)
 }
 
@@ -199,7 +216,7 @@ impl Column {
 }
 
 /// Rows with the columns' names before them.
-fn table(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
+fn table(text: &str, taken: &Taken) -> Result<Trace, BadRecording> {
     let header = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#')).unwrap_or("");
     let counts = [b';', b'\t', b','].map(|by| (header.bytes().filter(|byte| *byte == by).count(), by));
     let delimiter = counts.into_iter().max().map_or(b',', |(_, by)| by);
@@ -217,15 +234,15 @@ fn table(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
         rows.push(columns.row(&record)?);
         if rows.len() > MAX_ROWS {
             let line = record.position().map_or(1, |position| position.line() as usize);
-            return Err(Unreadable::new(line, format!("more than {MAX_ROWS} rows"), "split the file"));
+            return Err(BadRecording::new(line, format!("more than {MAX_ROWS} rows"), "split the file"));
         }
     }
     trace(rows, None, taken)
 }
 
-fn of_csv(error: &csv::Error) -> Unreadable {
+fn of_csv(error: &csv::Error) -> BadRecording {
     let line = error.position().map_or(1, |position| position.line() as usize);
-    Unreadable::new(line, error.to_string(), "write rows of values, separated by commas")
+    BadRecording::new(line, error.to_string(), "write rows of values, separated by commas")
 }
 
 /// Which columns are read.
@@ -239,7 +256,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(names: &StringRecord, taken: &Taken) -> Result<Columns, Unreadable> {
+    fn of(names: &StringRecord, taken: &Taken) -> Result<Columns, BadRecording> {
         let found: Vec<(usize, &str, Column)> =
             names.iter().enumerate().filter_map(|(at, name)| Some((at, name, Column::of(name)?))).collect();
         let one = |wanted: fn(Column) -> Option<f64>| {
@@ -247,7 +264,11 @@ impl Columns {
         };
         let time = one(|column| if let Column::Time(scale) = column { Some(scale) } else { None });
         let Some(time) = time else {
-            return Err(Unreadable::new(1, "no column is a time", "call one `time` (seconds) or `time_ms`"));
+            return Err(BadRecording::new(
+                1,
+                "no column is a time",
+                "call one `time` (seconds) or `time_ms`",
+            ));
         };
         let rates: Vec<(usize, &str, f64)> = found
             .iter()
@@ -271,12 +292,12 @@ impl Columns {
         let loss = one(|column| if let Column::Loss(scale) = column { Some(scale) } else { None });
         if rate.is_none() && delay.is_none() && loss.is_none() {
             let how = "call one `rate_kbit`, `rate_mbit`, `delay_ms` or `loss_percent`";
-            return Err(Unreadable::new(1, "no column is a rate, a delay or a loss", how));
+            return Err(BadRecording::new(1, "no column is a rate, a delay or a loss", how));
         }
         Ok(Columns { time, rate, delay, is_round_trip, loss })
     }
 
-    fn row(&self, record: &StringRecord) -> Result<Row, Unreadable> {
+    fn row(&self, record: &StringRecord) -> Result<Row, BadRecording> {
         let line = record.position().map_or(1, |position| position.line() as usize);
         let value = |place: Option<(usize, f64)>, what: (&str, &str), with_unit: fn(&str) -> Option<f64>| {
             let Some((at, scale)) = place else { return Ok(None) };
@@ -294,7 +315,7 @@ impl Columns {
                     "write a number from 0 on, and the unit behind it or in the column's name ({})",
                     what.1
                 );
-                Unreadable::new(line, format!("`{text}` is no {name}"), how)
+                BadRecording::new(line, format!("`{text}` is no {name}"), how)
             })
         };
         let rate =
@@ -313,15 +334,15 @@ impl Columns {
         let seconds = text.parse::<f64>().ok().map(|number| number * scale).or_else(|| time_of_day(text));
         let Some(seconds) = seconds.filter(|seconds| seconds.is_finite()) else {
             let how = "write seconds, or a date and a time (2018.01.25_08.03.28)";
-            return Err(Unreadable::new(line, format!("`{text}` is no time"), how));
+            return Err(BadRecording::new(line, format!("`{text}` is no time"), how));
         };
         Ok(Row { line, seconds, rate, delay, loss })
     }
 }
 
-fn several(rates: &[(usize, &str, f64)], why: String) -> Unreadable {
+fn several(rates: &[(usize, &str, f64)], why: String) -> BadRecording {
     let names: Vec<&str> = rates.iter().map(|(_, name, _)| *name).collect();
-    Unreadable::new(1, why, format!("say which: `column = \"NAME\"`, of {}", names.join(", ")))
+    BadRecording::new(1, why, format!("say which: `column = \"NAME\"`, of {}", names.join(", ")))
 }
 
 /// Seconds of a date with a time of day, from year, month, day, hour, minute and second in this order.
@@ -343,7 +364,7 @@ fn time_of_day(text: &str) -> Option<f64> {
 }
 
 /// A log of cake-autorate: the shaper's rates over time, which say what the controller took the line for.
-fn log_of_autorate(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
+fn log_of_autorate(text: &str, taken: &Taken) -> Result<Trace, BadRecording> {
     let fields = |line: &'_ str| line.split(';').map(|word| word.trim().to_owned()).collect::<Vec<String>>();
     let header = text.lines().find(|line| line.starts_with("DATA_HEADER;")).map(fields).unwrap_or_default();
     let place = |wanted: &str| header.iter().position(|name| name.eq_ignore_ascii_case(wanted));
@@ -351,19 +372,19 @@ fn log_of_autorate(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
         let rates: Vec<&str> =
             header.iter().map(String::as_str).filter(|name| name.contains("RATE_KBPS")).collect();
         let how = format!("say which: `column = \"NAME\"`, of {}", rates.join(", "));
-        return Err(Unreadable::new(1, "a log of cake-autorate has several columns of rates", how));
+        return Err(BadRecording::new(1, "a log of cake-autorate has several columns of rates", how));
     };
     let rate = place(column).filter(|_| column.to_uppercase().contains("RATE_KBPS"));
     let (Some(time), Some(rate)) = (place("LOG_TIMESTAMP"), rate) else {
         let why = format!("the log has no columns LOG_TIMESTAMP and {column}, with rates (RATE_KBPS)");
-        return Err(Unreadable::new(1, why, "look at its line DATA_HEADER"));
+        return Err(BadRecording::new(1, why, "look at its line DATA_HEADER"));
     };
     let mut rows: Vec<Row> = Vec::new();
     for (line, number) in text.lines().zip(1..).filter(|(line, _)| line.starts_with("DATA;")) {
         let words = fields(line);
         let value = |at: usize| words.get(at).and_then(|word| word.parse::<f64>().ok());
         let (Some(seconds), Some(kbit)) = (value(time), value(rate)) else {
-            return Err(Unreadable::new(
+            return Err(BadRecording::new(
                 number,
                 "this row is not whole",
                 "cut the log behind the row before",
@@ -375,7 +396,7 @@ fn log_of_autorate(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
         }
         rows.push(Row { line: number, seconds, rate: Some(kbit * 1e3), delay: None, loss: None });
         if rows.len() > MAX_ROWS {
-            return Err(Unreadable::new(number, format!("more than {MAX_ROWS} rows"), "cut the log"));
+            return Err(BadRecording::new(number, format!("more than {MAX_ROWS} rows"), "cut the log"));
         }
     }
     trace(rows, None, taken)
@@ -383,21 +404,21 @@ fn log_of_autorate(text: &str, taken: &Taken) -> Result<Trace, Unreadable> {
 
 /// The trace of rows, each from its time on until the next; the last as long as the one before it, or until
 /// `end`.
-fn trace(rows: Vec<Row>, end: Option<Row>, taken: &Taken) -> Result<Trace, Unreadable> {
+fn trace(rows: Vec<Row>, end: Option<Row>, taken: &Taken) -> Result<Trace, BadRecording> {
     let how = "write two rows at least, their times rising";
     let spans = rows.len() - usize::from(end.is_none() && !rows.is_empty());
     if spans == 0 {
         let line = rows.first().or(end.as_ref()).map_or(1, |row| row.line);
         let only =
             if rows.is_empty() && end.is_none() { "it has no rows" } else { "one row is no recording" };
-        return Err(Unreadable::new(line, only, how));
+        return Err(BadRecording::new(line, only, how));
     }
     if let Some((row, (why, how))) = rows.iter().find_map(|row| Some((row, row.beyond(taken)?))) {
-        return Err(Unreadable::new(row.line, why, how));
+        return Err(BadRecording::new(row.line, why, how));
     }
     let begins = rows[0].seconds;
     if let Some(late) = rows.iter().chain(&end).find(|row| row.seconds - begins > LONGEST) {
-        return Err(Unreadable::new(
+        return Err(BadRecording::new(
             late.line,
             "this is more than a year after the first row",
             "cut the file",
@@ -407,7 +428,7 @@ fn trace(rows: Vec<Row>, end: Option<Row>, taken: &Taken) -> Result<Trace, Unrea
     let mut held: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     if let Some(at) = held.iter().position(|held| *held <= 0.0) {
         let line = rows.get(at + 1).or(end.as_ref()).map_or(1, |row| row.line);
-        return Err(Unreadable::new(line, "its time is not after that of the row before", "times rise"));
+        return Err(BadRecording::new(line, "its time is not after that of the row before", "times rise"));
     }
     if end.is_none() {
         held.push(held[spans - 1]);
@@ -415,7 +436,7 @@ fn trace(rows: Vec<Row>, end: Option<Row>, taken: &Taken) -> Result<Trace, Unrea
     let mut skip = taken.skip.0 as f64 / NANOS;
     if skip >= held.iter().sum() {
         let how = format!("it is {} s long: skip less", held.iter().sum::<f64>());
-        return Err(Unreadable::new(1, "`skip` leaves nothing of the recording", how));
+        return Err(BadRecording::new(1, "`skip` leaves nothing of the recording", how));
     }
     for held in &mut held {
         let cut = skip.min(*held);
@@ -425,7 +446,7 @@ fn trace(rows: Vec<Row>, end: Option<Row>, taken: &Taken) -> Result<Trace, Unrea
     let lines: Vec<usize> = rows.iter().map(|row| row.line).collect();
     let failed = |(at, why): (usize, String)| {
         let how = "write a rate above 0 for some time";
-        Unreadable::new(lines.get(at).copied().unwrap_or(1), why, how)
+        BadRecording::new(lines.get(at).copied().unwrap_or(1), why, how)
     };
     let steps = |value: &dyn Fn(&Row) -> Option<f64>| -> Option<Vec<(Nanos, f64)>> {
         let mut last = rows.iter().find_map(value)?;

@@ -3,11 +3,13 @@
 //! hosts - LAN - gateway - cable - modem = uplink = isp - Internet - server
 
 use super::beside::Beside;
-use super::lines::{buffer, direction, framing};
+use super::lines::{buffer, direction, framing, seed};
 use super::network::Network;
 use crate::model::{BufferSize, LinkDirection, LinkEnd, ScenarioLink};
+use crate::presets::{LinePreset, VaryingLine};
 use crate::tables::{Diagnostic, Keys, TableValue, number, rate, size, some_span, text, texts};
 use tidegate_packet::Nanos;
+use tidegate_sim::Trace;
 
 /// Adds the nodes a, b, gateway, modem, isp, server and their links.
 pub(crate) fn read(
@@ -16,10 +18,20 @@ pub(crate) fn read(
     beside: &Beside<'_>,
 ) -> Result<(), Diagnostic> {
     let mut keys = Keys::of(value)?;
-    let up = rate(keys.need("up", "missing upload rate: `up = \"768kbit\"`")?)?;
-    let down = rate(keys.need("down", "missing download rate: `down = \"4mbit\"`")?)?;
+    let varies = keys.get("preset").map(|name| preset(name, &mut keys)).transpose()?;
+    let fixed = |keys: &mut Keys<'_>, key: &'static str, missing: &str| match &varies {
+        // What varies has a mean.
+        Some((_, line)) if key == "up" => Ok(line.up.mean_rate().unwrap_or(1)),
+        Some((_, line)) => Ok(line.down.mean_rate().unwrap_or(1)),
+        None => rate(keys.need(key, missing)?),
+    };
+    let up = fixed(&mut keys, "up", "missing upload rate: `up = \"768kbit\"`, or a `preset`")?;
+    let down = fixed(&mut keys, "down", "missing download rate: `down = \"4mbit\"`, or a `preset`")?;
     let rtt = keys.read("rtt", some_span)?.unwrap_or(Nanos::millis(20));
-    let wires = tidegate_sim::wire(up.max(down));
+    // Of a line that varies the wires must carry the peaks.
+    let peak =
+        varies.iter().flat_map(|(_, line)| [&line.up, &line.down]).filter_map(Trace::highest_rate).max();
+    let wires = tidegate_sim::wire(up.max(down).max(peak.unwrap_or(0)));
     let cable_rate = keys.read("cable", rate)?.unwrap_or(wires);
     let ring = keys.read("ring", |value| number(value, 1, 65_536))?.map(|frames| frames as u32);
     let bql = keys.read("bql", size)?.map(|bytes| bytes.clamp(1, u64::from(u32::MAX)) as u32);
@@ -28,16 +40,23 @@ pub(crate) fn read(
     let lan = keys.read("lan", text)?.unwrap_or("eth1");
     // A number alone is bytes.
     let buffer = |value| size(value).map(BufferSize::Bytes).or_else(|_| buffer(value));
-    let up_buffer = keys.read("buffer", buffer)?.unwrap_or(BufferSize::Bytes(24_000));
-    let down_buffer = keys.read("down-buffer", buffer)?.unwrap_or(BufferSize::Bytes((down / 32).max(64_000)));
-    let shaped = |rate: u64, buffer| LinkDirection {
+    let usual = match &varies {
+        Some((preset, _)) => preset.buffers.map(BufferSize::Time),
+        None => [BufferSize::Bytes(24_000), BufferSize::Bytes((down / 32).max(64_000))],
+    };
+    let up_buffer = keys.read("buffer", buffer)?.unwrap_or(usual[0]);
+    let down_buffer = keys.read("down-buffer", buffer)?.unwrap_or(usual[1]);
+    let shaped = |rate: u64, buffer, trace| LinkDirection {
         rate: Some(rate),
         buffer: Some(buffer),
         framing,
+        trace,
         ..LinkDirection::default()
     };
-    let upwards = direction(&mut keys, "up-line", &shaped(up, up_buffer), beside)?;
-    let downwards = direction(&mut keys, "down-line", &shaped(down, down_buffer), beside)?;
+    let traces = varies.map(|(_, line)| [line.up, line.down].map(Some)).unwrap_or_default();
+    let [up_trace, down_trace] = traces;
+    let upwards = direction(&mut keys, "up-line", &shaped(up, up_buffer, up_trace), beside)?;
+    let downwards = direction(&mut keys, "down-line", &shaped(down, down_buffer, down_trace), beside)?;
     let (wan, beneath) = wan(&mut keys)?;
     let place = keys.place();
     keys.finish()?;
@@ -76,6 +95,29 @@ pub(crate) fn read(
     }
     addresses(network, &hosts);
     Ok(())
+}
+
+/// A line that varies, by name.
+fn preset(
+    value: TableValue<'_>,
+    keys: &mut Keys<'_>,
+) -> Result<(&'static LinePreset, VaryingLine), Diagnostic> {
+    let seed = seed(keys)?;
+    let name = text(value)?;
+    let preset = LinePreset::named(name).ok_or_else(|| {
+        Diagnostic::new(
+            value.span(),
+            format!("there is no preset `{name}`"),
+            format!("write one of {}", LinePreset::names()),
+        )
+    })?;
+    for key in ["up", "down"] {
+        if let Some(value) = keys.get(key) {
+            let why = format!("`{key}` beside `preset`, which has rates of its own");
+            return Err(Diagnostic::new(value.span(), why, "leave one of them out"));
+        }
+    }
+    Ok((preset, preset.line(seed)))
 }
 
 /// `wan = "eth0"`, or `over = "ppp0 on eth2"`: the device of the policy, and the one it is stacked on.

@@ -2,6 +2,7 @@
 
 use super::beside::Beside;
 use crate::model::{BufferSize, LinkDirection};
+use crate::presets::LinePreset;
 use crate::recorded::{Taken, read};
 use crate::tables::{
     Diagnostic, Keys, TableValue, number, plain, rate, share, size, size_or_time, some_span, span, text,
@@ -205,7 +206,13 @@ fn reorder(value: TableValue<'_>) -> Result<Reorder, Diagnostic> {
 fn trace(value: TableValue<'_>, beside: &Beside<'_>) -> Result<Trace, Diagnostic> {
     let DeValue::Table(_) = value.get_ref() else { return recorded(value, beside, &Taken::default()) };
     let mut keys = Keys::of(value)?;
-    let file = keys.need("file", "missing file: `file = \"lte.csv\"`, beside this one")?;
+    if let Some(name) = keys.get("preset") {
+        let trace = generated(name, &mut keys)?;
+        keys.finish()?;
+        return Ok(trace);
+    }
+    let file =
+        keys.need("file", "missing file: `file = \"lte.csv\"`, beside this one, or `preset = \"lte/down\"`")?;
     let column = keys.read("column", |value| text(value).map(str::to_owned))?;
     let scale = keys.read("scale", |value| {
         let factor = plain(value)?.parse::<f64>().ok().filter(|factor| (1e-6..=1e6).contains(factor));
@@ -221,6 +228,27 @@ fn trace(value: TableValue<'_>, beside: &Beside<'_>) -> Result<Trace, Diagnostic
     keys.finish()?;
     let taken = Taken { column, scale: scale.unwrap_or(1.0), skip: skip.unwrap_or_default() };
     recorded(file, beside, &taken)
+}
+
+/// One direction of a preset: `lte/down`.
+fn generated(value: TableValue<'_>, keys: &mut Keys<'_>) -> Result<Trace, Diagnostic> {
+    let seed = seed(keys)?;
+    let name = text(value)?;
+    let found = name.rsplit_once('/').and_then(|(name, way)| Some((LinePreset::named(name)?, way)));
+    match found {
+        Some((preset, "up")) => Ok(preset.line(seed).up),
+        Some((preset, "down")) => Ok(preset.line(seed).down),
+        _ => Err(Diagnostic::new(
+            value.span(),
+            format!("`{name}` is no direction of a preset"),
+            format!("write one of {}, with /up or /down behind it", LinePreset::names()),
+        )),
+    }
+}
+
+/// The seed of a preset's random numbers.
+pub(super) fn seed(keys: &mut Keys<'_>) -> Result<u64, Diagnostic> {
+    Ok(keys.read("seed", |value| number(value, 0, i64::MAX as u64))?.unwrap_or(1))
 }
 
 fn recorded(name: TableValue<'_>, beside: &Beside<'_>, taken: &Taken) -> Result<Trace, Diagnostic> {

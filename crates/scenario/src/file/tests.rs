@@ -176,6 +176,27 @@ fn the_home_link_is_a_shortcut() {
     assert!(error(&twice).contains("has a link `dsl` of its own"), "{}", error(&twice));
 }
 
+/// A line that varies has its rates, delays and buffers by the preset's name; its mean stands for the rate.
+#[test]
+fn a_preset_is_a_line_that_varies() {
+    let home = |keys: &str| format!("[home]\n{keys}\n[[traffic]]\nping = 'a -> server'\n");
+    let line =
+        |keys: &str| read(&home(keys)).unwrap_or_else(|_| panic!("{}", error(&home(keys)))).cables[2].clone();
+    let dsl = line("preset = 'dsl-retrain'");
+    assert_eq!(dsl.up.rate, dsl.up.trace.as_ref().and_then(tidegate_sim::Trace::mean_rate));
+    assert!(dsl.down.trace.is_some_and(|trace| trace.has_delays()));
+    assert_eq!(dsl.up.buffer, Some(crate::model::BufferSize::Time(Nanos::secs(1))));
+    let other = line("preset = 'dsl-retrain'\nseed = 2\nbuffer = '100ms'");
+    assert_eq!(other.up.buffer, Some(crate::model::BufferSize::Time(Nanos::millis(100))));
+    assert_ne!(other.up.trace, dsl.up.trace);
+    let one_way = line("up = '1mbit'\ndown = '9mbit'\ndown-line = { trace = { preset = 'dsl-retrain/up' } }");
+    assert_eq!((one_way.down.trace, one_way.up.trace), (dsl.up.trace, None));
+    assert!(error(&home("preset = 'isdn'")).contains("there is no preset `isdn`"));
+    assert!(error(&home("preset = 'lte'\nup = '1mbit'")).contains("`up` beside `preset`"));
+    let no_way = "up = '1mbit'\ndown = '9mbit'\nup-line = { trace = { preset = 'lte' } }";
+    assert!(error(&home(no_way)).contains("`lte` is no direction of a preset"), "{}", error(&home(no_way)));
+}
+
 #[test]
 fn a_sweep_is_one_size_after_the_other() {
     let sweep = "[[traffic]]\nudp = 'a -> server'\nrate = '1mbit'\nsizes = [0, 100]\neach = '5s'\n[[at]]";

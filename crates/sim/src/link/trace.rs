@@ -204,6 +204,18 @@ impl Trace {
         })
     }
 
+    /// Its highest rate in bits per second, where it has rates; of opportunities that of the best 100 ms.
+    pub fn highest_rate(&self) -> Option<u64> {
+        Some(match self.capacity.as_ref()? {
+            Capacity::Opportunities(at_ms) => {
+                let within = |n: usize| at_ms.partition_point(|at| *at < at_ms[n] + 100) - n;
+                let most = (0..at_ms.len()).map(within).max().unwrap_or(0) as u64;
+                most * u64::from(OPPORTUNITY) * 8 * 10
+            }
+            Capacity::Rates(rates) => rates.steps.0.iter().map(|(_, rate)| *rate).max().unwrap_or(0),
+        })
+    }
+
     /// Does it say what the line could carry?
     pub fn has_rates(&self) -> bool {
         self.capacity.is_some()
