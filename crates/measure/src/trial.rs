@@ -53,6 +53,25 @@ pub struct LinkFacts {
     pub up_buffer_bytes: u64,
     /// The provider's buffer before the downlink, bytes of frames.
     pub down_buffer_bytes: u64,
+    /// The line varies: what it is, in words (`the preset lte`). Its rates are then means, and its own delays
+    /// come on top of the round trip.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub varies: Option<String>,
+}
+
+/// What a line that varies could carry and did carry, bytes of frames per step of the run; empty: that direction
+/// does not vary.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LineCapacity {
+    /// What the uplink could carry.
+    pub up: Vec<u64>,
+    /// What the downlink could carry.
+    pub down: Vec<u64>,
+    /// What the uplink carried.
+    pub carried_up: Vec<u64>,
+    /// What the downlink carried.
+    pub carried_down: Vec<u64>,
 }
 
 /// One load, with or without the policy.
@@ -88,6 +107,9 @@ pub struct TrialRun {
     /// What filters dropped (policers, `drop`) before any class had it.
     #[serde(default)]
     pub filter_drops: Vec<FilterDrops>,
+    /// What the line could carry, where it varies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<LineCapacity>,
 }
 
 /// What a filter's actions dropped.

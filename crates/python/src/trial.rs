@@ -9,7 +9,7 @@ use tidegate_analysis::trial::{from_json, to_json};
 use tidegate_capture::DEFAULT_TIMEOUT;
 use tidegate_scenario::quantities::{measured, rate, size, span};
 use tidegate_sessions::trial::{must_concern_either, must_have_worked, of_loaded, rates_of};
-use tidegate_trial::{ModemBuffer, Trial, TrialCommand, TrialLoad, TrialProbe, TrialSettings};
+use tidegate_trial::{ModemBuffer, Trial, TrialCommand, TrialDevices, TrialLoad, TrialProbe, TrialSettings};
 
 /// The link, the traffic, and what is kept: the options of `tidegate try`, as it reads them.
 #[derive(Clone, Debug, FromPyObject)]
@@ -89,13 +89,17 @@ pub(crate) fn try_(
             also: &loading.also,
             dev: link.dev.as_deref(),
             over: link.over.as_ref(),
+            lan: None,
             is_legacy: loading.legacy,
             timeout: Some(sandbox.timeout).filter(|time| *time != DEFAULT_TIMEOUT),
             outputs: &[],
             flags: &flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).collect::<Vec<_>>(),
         };
         settings.again = command.words(&settings);
-        let policy = of_loaded(loaded, link.dev.as_deref(), link.over.as_ref())?;
+        let policy = of_loaded(
+            loaded,
+            TrialDevices { wan: link.dev.as_deref(), over: link.over.as_ref(), lan: None },
+        )?;
         let mut trial = Trial::new(&settings, &policy);
         trial.explore();
         watch.total.store(trial.seconds(), Ordering::Relaxed);

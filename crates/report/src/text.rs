@@ -50,11 +50,12 @@ pub fn text(trial: &TrialDocument) -> String {
 }
 
 fn head(out: &mut String, trial: &TrialDocument) {
-    let LinkFacts { up_bits, down_bits, rtt_ns, up_buffer_bytes, down_buffer_bytes } = trial.link;
+    let LinkFacts { up_bits, down_bits, rtt_ns, up_buffer_bytes, down_buffer_bytes, .. } = trial.link;
+    let mean = if trial.link.varies.is_some() { " in the mean" } else { "" };
     let drained =
         |bytes: u64, bits: u64| if bits == 0 { 0 } else { (bytes as f64 * 8e9 / bits as f64) as u64 };
     let sentence = format!(
-        "{} on {}: {} up, {} down, {} round trip; the modem buffers {} ({} of uplink), the provider {} ({} \
+        "{} on {}: {} up, {} down{mean}, {} round trip; the modem buffers {} ({} of uplink), the provider {} ({} \
         of downlink).",
         trial.script,
         trial.device,

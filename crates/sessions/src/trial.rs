@@ -5,7 +5,7 @@ use std::path::Path;
 use tidegate_capture::{Exit, ScriptRun};
 use tidegate_loader::{LoadedPolicy, short};
 use tidegate_packet::Rate;
-use tidegate_trial::{Configured, TrialPolicy};
+use tidegate_trial::{Configured, TrialDevices, TrialPolicy};
 
 /// The rates, up and down, that a short policy names; none of another policy.
 ///
@@ -44,16 +44,12 @@ pub fn must_concern_either(loaded: &LoadedPolicy, over: Option<&(String, String)
 ///
 /// # Errors
 /// When no option names them, and several devices are configured or none.
-pub fn of_loaded(
-    loaded: LoadedPolicy,
-    dev: Option<&str>,
-    over: Option<&(String, String)>,
-) -> Result<TrialPolicy> {
+pub fn of_loaded(loaded: LoadedPolicy, devices: TrialDevices<'_>) -> Result<TrialPolicy> {
     let commands = loaded.commands();
     let LoadedPolicy { machine, outcomes, wan, lan, names, .. } = loaded;
     let notes = outcomes.iter().flat_map(|outcome| &outcome.notes).cloned().collect();
     let configured = Configured { machine, commands, wan, lan, notes, names };
-    TrialPolicy::new(configured, dev, over).map_err(|error| Error::Invalid(error.to_string()))
+    TrialPolicy::new(configured, devices).map_err(|error| Error::Invalid(error.to_string()))
 }
 
 /// Refuses a policy whose scripts went wrong. With `keep_going` only one that was cut short; what else went

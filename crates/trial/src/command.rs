@@ -1,11 +1,12 @@
 //! The command that gives the same figures, for the reader of a document.
 
-use crate::settings::{ModemBuffer, TrialProbe, TrialSettings};
+use crate::settings::{ModemBuffer, TrialLine, TrialProbe, TrialSettings};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_packet::Nanos;
 use tidegate_scenario::shell::{exact_time, quoted, quoted_input, quoted_path, tc_rate};
+use tidegate_sim::Trace;
 
 /// What `tidegate try` was given beside a trial's settings.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +19,8 @@ pub struct TrialCommand<'c> {
     pub dev: Option<&'c str>,
     /// or two, the upper one on the lower.
     pub over: Option<&'c (String, String)>,
+    /// The device towards the LAN.
+    pub lan: Option<&'c str>,
     /// The kernel's flow dissector is that of old kernels.
     pub is_legacy: bool,
     /// How long its script may run; `None`: as usual.
@@ -35,7 +38,19 @@ impl TrialCommand<'_> {
         for file in self.also {
             let _ = write!(line, " --also {}", quoted_path(file));
         }
-        let _ = write!(line, " --up {} --down {}", tc_rate(o.up.as_bits()), tc_rate(o.down.as_bits()));
+        let varies =
+            |trace: fn(&TrialLine) -> &Option<Trace>| o.line.as_ref().is_some_and(|l| trace(l).is_some());
+        if let Some(varying) = &o.line {
+            let _ = write!(line, " {}", varying.options);
+        }
+        // The mean of a recording is no option.
+        for (flag, rate, varies) in
+            [("up", o.up, varies(|line| &line.up)), ("down", o.down, varies(|line| &line.down))]
+        {
+            if !varies {
+                let _ = write!(line, " --{flag} {}", tc_rate(rate.as_bits()));
+            }
+        }
         let mut add = |flag: &str, value: String, default: bool| {
             if !default {
                 let _ = write!(line, " --{flag} {value}");
@@ -46,8 +61,9 @@ impl TrialCommand<'_> {
             ModemBuffer::Bytes(bytes) => format!("{bytes}B"),
             ModemBuffer::Time(span) => exact_time(span),
         };
-        add("buffer", buffer(o.buffer), o.buffer == ModemBuffer::Time(Nanos::millis(1500)));
-        add("down-buffer", o.down_buffer.map_or_else(String::new, buffer), o.down_buffer.is_none());
+        let (usual_up, usual_down) = TrialSettings::usual_buffers(o.line.as_ref());
+        add("buffer", buffer(o.buffer), o.buffer == usual_up);
+        add("down-buffer", o.down_buffer.map_or_else(String::new, buffer), o.down_buffer == usual_down);
         add("duration", exact_time(o.duration), o.duration == Nanos::secs(60));
         add("dev", quoted(self.dev.unwrap_or_default()), self.dev.is_none());
         add(
@@ -55,6 +71,7 @@ impl TrialCommand<'_> {
             self.over.map_or_else(String::new, |(u, l)| quoted(&format!("{u}={l}"))),
             self.over.is_none(),
         );
+        add("lan", quoted(self.lan.unwrap_or_default()), self.lan.is_none());
         add("cable", o.cable.map_or_else(String::new, |cable| tc_rate(cable.as_bits())), o.cable.is_none());
         add("ring", o.ring.map_or_else(String::new, |n| n.to_string()), o.ring.is_none());
         add("bql", o.bql.map_or_else(String::new, |n| n.to_string()), o.bql.is_none());

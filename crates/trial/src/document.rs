@@ -24,8 +24,9 @@ pub(crate) fn document(trial: &Trial<'_>) -> doc::TrialDocument {
         rtt_ns: o.rtt.0,
         up_buffer_bytes: o.buffers()[0],
         down_buffer_bytes: o.buffers()[1],
+        varies: o.line.as_ref().map(|line| line.name.clone()),
     };
-    let of_figures = [notes::incomplete(&runs), notes::busy_idle(&runs, &link)];
+    let of_figures = [notes::incomplete(&runs), notes::busy_idle(&runs, &link), notes::varying(&link)];
     let found = [trial.empty_note(), trial.moved_note()].into_iter().chain(of_figures).flatten();
     let notes = trial.notes.iter().cloned().chain(found).collect();
     doc::TrialDocument {
@@ -88,6 +89,13 @@ fn one_run(trial: &Trial<'_>, run: &Run, tree: &[doc::TreeNode]) -> doc::TrialRu
             .collect(),
         direct_packets: direct_packets(trial, run),
         filter_drops: drops::outside_classes(run),
+        capacity: trial.options.line.as_ref().map(|line| {
+            let [up, down] = line.capacity(run.step, run.buffers[0].len() as u64);
+            let [mut carried_up, mut carried_down] = run.carried.clone();
+            carried_up.truncate(up.len());
+            carried_down.truncate(down.len());
+            doc::LineCapacity { up, down, carried_up, carried_down }
+        }),
     }
 }
 

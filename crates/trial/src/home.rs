@@ -11,7 +11,7 @@ use tidegate_scenario::series::{ClassReadings, ClassRecorder, Roots, counts};
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call};
 use tidegate_sim::{
-    Bulk, GatewayMachine, Home, HomeResult, HomeSpec, HomeTraffic, Local, Port, TrafficResult,
+    Bulk, GatewayMachine, Home, HomeResult, HomeSpec, HomeTraffic, Local, Port, Trace, TrafficResult,
 };
 
 /// When packets begin to flow; the policy has been installed for a while then.
@@ -30,6 +30,7 @@ const MANY_CLASSES: usize = 64;
 pub(crate) struct Setting {
     up: u64,
     down: u64,
+    follows: [Option<Trace>; 2],
     buffers: [u64; 2],
     delay: Nanos,
     cable: Option<u64>,
@@ -45,6 +46,7 @@ impl Setting {
         Setting {
             up: options.up.as_bits(),
             down: options.down.as_bits(),
+            follows: options.line.clone().map_or([None, None], |line| [line.up, line.down]),
             buffers: options.buffers(),
             delay: Nanos(options.rtt.0 / 2),
             cable: options.cable.map(tidegate_packet::Rate::as_bits),
@@ -61,6 +63,7 @@ impl Setting {
         Setting {
             up: 1_000_000_000,
             down: 1_000_000_000,
+            follows: [None, None],
             buffers: [10_000_000, 31_250_000],
             delay: Nanos::millis(5),
             cable: None,
@@ -86,6 +89,8 @@ pub(crate) struct Run {
     pub(crate) progress: Vec<Vec<u64>>,
     /// Bytes in the modem's and the provider's buffer per step.
     pub(crate) buffers: [Vec<u64>; 2],
+    /// Bytes that uplink and downlink carried per step.
+    pub(crate) carried: [Vec<u64>; 2],
     pub(crate) courses: Vec<ClassReadings>,
     /// The trees at the end of the window; empty without the policy.
     pub(crate) trees: InstalledTrees,
@@ -185,7 +190,10 @@ pub(crate) fn build(
         seed: setting.seed,
         ..usual
     };
-    (Home::new(machine, spec, START), governed)
+    let mut home = Home::new(machine, spec, START);
+    let [up, down] = setting.follows.clone();
+    home.follow(up, down);
+    (home, governed)
 }
 
 /// Behind translation a host outside cannot open a connection to the LAN: the downloader opens it.
@@ -245,11 +253,13 @@ pub(crate) fn run(
         result: HomeResult::default(),
         step,
         buffers: [Vec::new(), Vec::new()],
+        carried: [Vec::new(), Vec::new()],
         courses: Vec::new(),
         trees: InstalledTrees::default(),
         shown: String::new(),
     };
     let mut before = vec![0; run.items.len()];
+    let mut carried_before = [0; 2];
     let mut courses = ClassRecorder::default();
     for n in 1..=steps {
         let at = START + Nanos(n * step.0);
@@ -259,6 +269,9 @@ pub(crate) fn run(
         }
         for (series, bytes) in run.buffers.iter_mut().zip(home.buffers()) {
             series.push(bytes);
+        }
+        for ((series, before), now) in run.carried.iter_mut().zip(&mut carried_before).zip(home.carried()) {
+            series.push(now - std::mem::replace(before, now));
         }
         if with_policy {
             let gateway = &mut home.net.machine.gateway;

@@ -213,7 +213,7 @@ mod tests {
             notes: Vec::new(),
             names: Default::default(),
         };
-        let policy = TrialPolicy::new(configured, None, None).expect("a policy");
+        let policy = TrialPolicy::new(configured, crate::TrialDevices::default()).expect("a policy");
         Household::of(&policy).addresses.iter().take(4).map(Ipv4Addr::to_string).collect()
     }
 

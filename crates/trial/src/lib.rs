@@ -17,7 +17,7 @@
 //! ```
 //! use tidegate_packet::{Pool, Rate, Seeded, Nanos};
 //! use tidegate_shims::Machine;
-//! use tidegate_trial::{Configured, TrialLoad, TrialPolicy, TrialProbe, TrialSettings, Trial};
+//! use tidegate_trial::{Configured, TrialLoad, TrialDevices, TrialPolicy, TrialProbe, TrialSettings, Trial};
 //!
 //! let mut machine = Machine::for_script(["eth0"]);
 //! let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
@@ -28,7 +28,7 @@
 //!     assert_eq!(machine.shim(&mut pool, &mut draws).tc(&words, None).code, 0);
 //! }
 //! let configured = Configured { machine, commands: 3, wan: None, lan: None, notes: Vec::new(), names:
-//! Default::default() }; let policy = TrialPolicy::new(configured, None, None).unwrap();
+//! Default::default() }; let policy = TrialPolicy::new(configured, TrialDevices::default()).unwrap();
 //! assert_eq!(policy.wan, "eth0");
 //!
 //! let (up, down) = (Rate::bits(1_200_000), Rate::bits(10_000_000));
@@ -76,10 +76,10 @@ mod worse;
 pub use command::TrialCommand;
 pub use home::{InstalledTrees, START};
 pub use loads::{LAST_HOST, Transfers, Workload};
-pub use policy::{Configured, PolicyError, TrialPolicy};
+pub use policy::{Configured, PolicyError, TrialDevices, TrialPolicy};
 pub use reach::DeviceClass;
 pub use same::difference;
-pub use settings::{ModemBuffer, OLD_NAMES, TrialLoad, TrialProbe, TrialSettings};
+pub use settings::{ModemBuffer, OLD_NAMES, TrialLine, TrialLoad, TrialProbe, TrialSettings};
 pub use state::Trial;
 pub use trial::measure;
 

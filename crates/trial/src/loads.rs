@@ -387,7 +387,7 @@ mod tests {
             notes: Vec::new(),
             names: Default::default(),
         };
-        TrialPolicy::new(configured, None, None).expect("a policy")
+        TrialPolicy::new(configured, crate::TrialDevices::default()).expect("a policy")
     }
 
     /// An item is found by its id, and a connection by its ports: two that share either are one.

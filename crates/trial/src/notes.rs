@@ -24,12 +24,22 @@ pub(crate) fn incomplete(runs: &[TrialRun]) -> Option<String> {
 /// On a slow link the web pages and logins that are timed fill it by themselves.
 pub(crate) fn busy_idle(runs: &[TrialRun], link: &LinkFacts) -> Option<String> {
     let median = idle_run(runs).and_then(|run| percentile(run, 50.0));
-    let is_busy = median.is_some_and(|measured| measured > 2 * unloaded(link));
+    // The delays of a line that varies are not known beforehand.
+    let is_busy = link.varies.is_none() && median.is_some_and(|measured| measured > 2 * unloaded(link));
     is_busy.then(|| {
         "the idle link is not idle at this rate: pings wait behind the other things that are timed, web pages \
         above all"
             .to_owned()
     })
+}
+
+/// What the rates of a line that varies are.
+pub(crate) fn varying(link: &LinkFacts) -> Option<String> {
+    let line = link.varies.as_ref()?;
+    Some(format!(
+        "the line varies ({line}): its rates are means over the whole recording, and its own delays come on top \
+         of the round trip; runs of another length meet other parts of it"
+    ))
 }
 
 #[cfg(test)]
@@ -52,6 +62,22 @@ mod tests {
             probe("web", "web page", "until complete", page_ms.map(|ms| ms * MS)),
         ];
         vec![TrialRun { probes, window: (0, 10), ..TrialRun::default() }]
+    }
+
+    /// How busy the idle line is cannot be told from a mean rate; that it is a mean is said.
+    #[test]
+    fn a_line_that_varies_is_called_so() {
+        let link =
+            LinkFacts { up_bits: 1_000_000, down_bits: 10_000_000, rtt_ns: 30 * MS, ..LinkFacts::default() };
+        let varies = LinkFacts { varies: Some("the preset lte, seed 1".into()), ..link.clone() };
+        assert!(
+            busy_idle(&idle(900, None), &link).is_some() && busy_idle(&idle(900, None), &varies).is_none()
+        );
+        assert!(varying(&link).is_none());
+        assert!(
+            varying(&varies)
+                .is_some_and(|note| note.starts_with("the line varies (the preset lte, seed 1): "))
+        );
     }
 
     #[test]

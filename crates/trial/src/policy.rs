@@ -231,17 +231,24 @@ impl TrialPolicy {
     }
 }
 
+/// The devices that the caller names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TrialDevices<'a> {
+    /// The one that leads to the modem.
+    pub wan: Option<&'a str>,
+    /// Or two, the upper one on the lower, which leads to the modem.
+    pub over: Option<&'a (String, String)>,
+    /// The one towards the LAN.
+    pub lan: Option<&'a str>,
+}
+
 impl TrialPolicy {
-    /// The configured policy, with the devices that lead to the modem and to the LAN; `dev` leads to the
-    /// modem, or the upper one of `over`, which is stacked on the lower, if given.
+    /// The configured policy, with the devices that lead to the modem and to the LAN.
     ///
     /// # Errors
-    /// Neither is given, and several devices are configured or none.
-    pub fn new(
-        configured: Configured,
-        dev: Option<&str>,
-        over: Option<&(String, String)>,
-    ) -> Result<TrialPolicy, PolicyError> {
+    /// No device to the modem is named, and several are configured or none.
+    pub fn new(configured: Configured, devices: TrialDevices<'_>) -> Result<TrialPolicy, PolicyError> {
+        let TrialDevices { wan: dev, over, lan: named_lan } = devices;
         let Configured { machine, commands, wan: text, lan: mut towards, mut notes, names } = configured;
         let kind = |name: &str| machine.gateway.device(name).map(|id| machine.gateway.spec(id).kind);
         refuse_dead_redirects(&machine)?;
@@ -275,9 +282,9 @@ impl TrialPolicy {
         let beneath = over.map(|(_, lower)| lower.clone());
         let mut devices: Vec<String> =
             machine.gateway.devices().map(|id| machine.gateway.name(id).to_owned()).collect();
-        for name in std::iter::once(&wan).chain(&beneath) {
-            if !devices.contains(name) {
-                devices.push(name.clone());
+        for name in [wan.as_str()].into_iter().chain(beneath.as_deref()).chain(named_lan) {
+            if !devices.iter().any(|known| known == name) {
+                devices.push(name.to_owned());
             }
         }
         let returning: Vec<String> =
@@ -293,8 +300,20 @@ impl TrialPolicy {
         };
         // Rules see packets come from a bridge, not from its ports; but what a port shapes must be in the
         // way.
-        let lan = towards
-            .or_else(|| other(DeviceKind::Ethernet, true))
+        let guessed = || {
+            let name = other(DeviceKind::Ethernet, true)?;
+            if !is_lan(&name) && !classes_lead_to_lan(&machine, &name) {
+                notes.push(format!(
+                    "{name}, which the policy configures too, is taken for the device towards the LAN: downloads \
+                     leave by it (--lan DEV names another)"
+                ));
+            }
+            Some(name)
+        };
+        let lan = named_lan
+            .map(str::to_owned)
+            .or(towards)
+            .or_else(guessed)
             .or_else(|| other(DeviceKind::Bridge, false))
             .or_else(|| other(DeviceKind::Ethernet, false))
             .unwrap_or_else(|| "lan0".to_owned());
@@ -406,6 +425,10 @@ mod tests {
     }
 
     fn policy(devices: &[&str], script: &str, dev: Option<&str>) -> TrialPolicy {
+        configured(devices, script, TrialDevices { wan: dev, ..TrialDevices::default() })
+    }
+
+    fn configured(devices: &[&str], script: &str, named: TrialDevices<'_>) -> TrialPolicy {
         let mut machine = Machine::for_script(devices.iter().copied());
         let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
         for line in script.lines() {
@@ -416,7 +439,7 @@ mod tests {
         }
         let names = ClassNames::new();
         let configured = Configured { machine, commands: 1, wan: None, lan: None, notes: Vec::new(), names };
-        TrialPolicy::new(configured, dev, None).expect("a policy")
+        TrialPolicy::new(configured, named).expect("a policy")
     }
 
     #[test]
@@ -427,6 +450,17 @@ mod tests {
         assert_eq!(lan_of(&["eth0", "eth1"], wan), "eth1");
         let both = format!("{wan}tc qdisc add dev eth1 root fq_codel\n");
         assert_eq!(lan_of(&["eth0", "eth1", "br0"], &both), "eth1");
+        // That is a guess, and it is said.
+        let said = |devices: TrialDevices<'_>| {
+            configured(&["eth0", "eth1", "eth2"], &both, devices).notes.join("\n")
+        };
+        let wan = TrialDevices { wan: Some("eth0"), ..TrialDevices::default() };
+        assert!(
+            said(wan).starts_with("eth1, which the policy configures too, is taken for the device towards")
+        );
+        assert_eq!(said(TrialDevices { lan: Some("eth2"), ..wan }), "");
+        let named = configured(&["eth0", "eth1"], &both, TrialDevices { lan: Some("eth2"), ..wan });
+        assert_eq!((named.lan.as_str(), named.devices.contains(&"eth2".to_owned())), ("eth2", true));
     }
 
     /// Classes for hosts of private networks as destinations shape downloads.

@@ -76,8 +76,22 @@ fn brief(traffic: &HomeTraffic) -> HomeTraffic {
 /// A conversation made from the conditions of a rule or a filter.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
-    pub(crate) title: String,
+    /// What the conversation is.
+    title: String,
+    /// The words of the filter that it is made from, and the class which that leads to.
+    led: Option<(String, DeviceClass)>,
     pub(crate) traffic: HomeTraffic,
+}
+
+impl Candidate {
+    /// What it is called beside the class that it takes: the words of its filter where that leads there,
+    /// else its own, for what the filter names goes elsewhere.
+    pub(crate) fn title(&self, place: &DeviceClass) -> &str {
+        match &self.led {
+            Some((words, to)) if to == place => words,
+            _ => &self.title,
+        }
+    }
 }
 
 /// What is known of the leaf classes that the trial's own traffic leaves out.
@@ -265,9 +279,8 @@ fn candidates(policy: &TrialPolicy, filters: &[FilterDump]) -> Vec<Candidate> {
         for host in HASHED_HOSTS {
             for dsfield in [0x00, 0x08, 0x10] {
                 let source = Some(Local::Host(host).address(false));
-                let title = format!("host {host}, DS field {dsfield:#04x}");
                 let protocol = Some(proto::UDP);
-                sketches.push(Sketch { source, dsfield, title, protocol, ..Sketch::default() });
+                sketches.push(Sketch { source, dsfield, protocol, ..Sketch::default() });
             }
         }
     }
@@ -284,15 +297,15 @@ fn candidates(policy: &TrialPolicy, filters: &[FilterDump]) -> Vec<Candidate> {
             for key in &u32.keys {
                 sketch.take_word(key.offset, key.value, key.mask, key.offset_mask != 0);
             }
-            sketch.title = words::keys(u32, dump.protocol);
+            sketch.led = led(dump, words::keys(u32, dump.protocol));
             sketches.push(sketch.swapped());
             sketches.push(sketch);
         }
     }
     for dump in filters {
         if let FilterEntry::Filter { params: FilterParams::Flower(flower), .. } = &dump.entry {
-            let title = words::filter(dump, None).unwrap_or_default();
-            let mut sketch = Sketch { v6: dump.protocol == ethertype::IPV6, title, ..Sketch::default() };
+            let led = words::filter(dump, None).and_then(|words| led(dump, words));
+            let mut sketch = Sketch { v6: dump.protocol == ethertype::IPV6, led, ..Sketch::default() };
             flower.keys.iter().for_each(|key| sketch.take_key(key));
             sketches.push(sketch.swapped());
             sketches.push(sketch);
@@ -300,7 +313,7 @@ fn candidates(policy: &TrialPolicy, filters: &[FilterDump]) -> Vec<Candidate> {
     }
     // Priorities come from the TOS field: one conversation for each.
     for dsfield in [0x00, 0x08, 0x10, 0x18, 0x20, 0x48, 0x88, 0xb8] {
-        sketches.push(Sketch { dsfield, title: format!("DS field {dsfield:#04x}"), ..Sketch::default() });
+        sketches.push(Sketch { dsfield, ..Sketch::default() });
     }
     let mut candidates: Vec<Candidate> = Vec::new();
     for candidate in sketches.iter().flat_map(Sketch::candidates) {
@@ -314,7 +327,8 @@ fn candidates(policy: &TrialPolicy, filters: &[FilterDump]) -> Vec<Candidate> {
 /// What conditions determine of a packet.
 #[derive(Clone, Debug, Default)]
 struct Sketch {
-    title: String,
+    /// The words of the filter that it is made from, and the class which that leads to.
+    led: Option<(String, DeviceClass)>,
     gateway: bool,
     v6: bool,
     protocol: Option<u8>,
@@ -329,9 +343,7 @@ struct Sketch {
 
 impl Sketch {
     fn of_rule(chain: &str, rule: &NetfilterRule) -> Sketch {
-        let connection = rule.targets().any(|target| matches!(target, NetfilterTarget::Connmark(_)));
-        let gateway = chain.eq_ignore_ascii_case("output");
-        let mut sketch = Sketch { gateway, title: words::rule(rule, connection), ..Sketch::default() };
+        let mut sketch = Sketch { gateway: chain.eq_ignore_ascii_case("output"), ..Sketch::default() };
         for m in rule.matches.iter().filter(|m| !m.not) {
             sketch.take(&m.what);
         }
@@ -367,7 +379,7 @@ impl Sketch {
         let known = |address: IpAddr| (!address.is_unspecified()).then_some(address);
         let has_ports = tidegate_inspect::has_ports(packet.protocol);
         Sketch {
-            title: packet.to_string(),
+            led: None,
             v6: packet.is_ipv6(),
             protocol: packet.is_ip().then_some(packet.protocol),
             source: known(packet.source),
@@ -431,6 +443,8 @@ impl Sketch {
             destination: self.source,
             sport: self.dport,
             dport: self.sport,
+            // What fits the filter is the other direction.
+            led: None,
             ..self.clone()
         }
     }
@@ -466,9 +480,49 @@ impl Sketch {
             Some(other) => vec![datagrams(other)],
             None => vec![bulk(true), bulk(false), datagrams(proto::UDP), ping()],
         };
-        let candidate = |traffic| Candidate { title: self.title.clone(), traffic };
+        let candidate = |traffic: HomeTraffic| {
+            let title = self.words(&traffic);
+            Candidate { title, led: self.led.clone(), traffic }
+        };
         kinds.into_iter().map(candidate).collect()
     }
+
+    /// What a conversation made from it is, by what was determined.
+    fn words(&self, traffic: &HomeTraffic) -> String {
+        let protocol = match traffic {
+            HomeTraffic::Bulk(bulk) if bulk.up => "TCP upload".to_owned(),
+            HomeTraffic::Bulk(_) => "TCP download".to_owned(),
+            HomeTraffic::Datagrams(datagrams) => words::protocol(datagrams.protocol),
+            HomeTraffic::Ping(_) => "ping".to_owned(),
+            HomeTraffic::Transaction(_) => "exchange".to_owned(),
+        };
+        let side = |address: Option<IpAddr>, port: Option<u16>| match (address, port) {
+            (Some(address), Some(port)) => Some(format!("{address} port {port}")),
+            (Some(address), None) => Some(address.to_string()),
+            (None, Some(port)) => Some(format!("port {port}")),
+            (None, None) => None,
+        };
+        let here = match side(self.source, self.sport) {
+            None if self.gateway => Some("the gateway itself".to_owned()),
+            here => here,
+        };
+        let there = side(self.destination, self.dport);
+        let field = (self.dsfield != 0).then(|| format!(", DS field {:#04x}", self.dsfield));
+        [
+            Some(protocol),
+            here.map(|here| format!(" of {here}")),
+            there.map(|there| format!(" with {there}")),
+            field,
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// The words of a filter and the class that it leads to.
+fn led(dump: &FilterDump, words: String) -> Option<(String, DeviceClass)> {
+    Some((words, DeviceClass { device: dump.dev.clone(), class: classid(dump)? }))
 }
 
 /// Does a filter of u32 take every packet of its protocol?
@@ -621,7 +675,8 @@ pub(crate) mod tests {
         }
         let names = ClassNames::new();
         let configured = Configured { machine, commands: 1, wan: None, lan: None, notes: Vec::new(), names };
-        TrialPolicy::new(configured, Some("eth0"), None).expect("a policy")
+        TrialPolicy::new(configured, crate::TrialDevices { wan: Some("eth0"), ..Default::default() })
+            .expect("a policy")
     }
 
     fn place(device: &str, minor: u16) -> DeviceClass {
@@ -757,6 +812,24 @@ iptables -t mangle -A POSTROUTING -j MARK --set-mark 4
         assert_eq!(title(&both, 0x21).as_deref(), Some("from 192.168.1.11: port 22"));
         let circle = [filter("1:10", "dport 22 0xffff", "1:20"), filter("1:20", "dport 22 0xffff", "1:10")];
         assert!(title(&[hosts, circle].concat(), 0x20).is_some());
+    }
+
+    /// A conversation made from a filter has its words only where the filter leads to: a class that it comes to
+    /// for another reason is not the class of those packets.
+    #[test]
+    fn conversations_are_named_after_what_they_are() {
+        let policy = policy(
+            "tc qdisc add dev eth0 root handle 1: prio bands 4 priomap 3 3 3 3 3 3 3 3 3 3 3 3 3 3 3 3\n\
+             tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.0.1.0/24 flowid 1:1",
+        );
+        let filled = fill(&policy, &home::trees(&policy, 1), &[], 1);
+        let title = |minor: u16| {
+            let (place, candidate) = filled.found.iter().find(|(found, _)| *found == place("eth0", minor))?;
+            Some(candidate.title(place).to_owned())
+        };
+        assert_eq!(title(1).as_deref(), Some("to 10.0.1.0/24"));
+        // Their replies come here, from that network.
+        assert_eq!(title(4).as_deref(), Some("TCP upload of 10.0.1.9"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use tidegate_packet::{Nanos, Rate};
 use tidegate_scenario::quantities::span;
+use tidegate_sim::Trace;
 use tidegate_syntax::quantity::{self, SizeOrTime};
 
 /// The settings of a trial: the link, the traffic, what is kept.
@@ -17,6 +18,8 @@ pub struct TrialSettings {
     pub up: Rate,
     /// The downlink's rate.
     pub down: Rate,
+    /// The line varies: `up` and `down` are its means.
+    pub line: Option<TrialLine>,
     /// Round-trip time of the idle path, transmission times not counted.
     pub rtt: Nanos,
     /// The modem's buffer for the uplink.
@@ -56,8 +59,9 @@ impl TrialSettings {
             again: String::new(),
             up,
             down,
+            line: None,
             rtt: Nanos::millis(30),
-            buffer: ModemBuffer::Time(Nanos::millis(1500)),
+            buffer: TrialSettings::usual_buffers(None).0,
             down_buffer: None,
             duration: Nanos::secs(60),
             cable: None,
@@ -72,10 +76,44 @@ impl TrialSettings {
         }
     }
 
+    /// The buffers that a line has where nothing else is asked for: the modem's, and the provider's if it differs
+    /// from what any line has.
+    pub fn usual_buffers(line: Option<&TrialLine>) -> (ModemBuffer, Option<ModemBuffer>) {
+        match line.and_then(|line| line.buffers) {
+            Some([up, down]) => (up, Some(down)),
+            None => (ModemBuffer::Time(Nanos::millis(1500)), None),
+        }
+    }
+
     /// The bytes that the modem and the provider buffer.
     pub(crate) fn buffers(&self) -> [u64; 2] {
         let usual = || tidegate_sim::HomeSpec::new(self.up.as_bits(), self.down.as_bits()).down_buffer;
         [self.buffer.bytes(self.up), self.down_buffer.map_or_else(usual, |buffer| buffer.bytes(self.down))]
+    }
+}
+
+/// A line that varies over time.
+#[derive(Clone, Debug)]
+pub struct TrialLine {
+    /// What it is, for its reader: `the preset lte`.
+    pub name: String,
+    /// The options of `tidegate try` that choose it.
+    pub options: String,
+    /// What the uplink follows; `None`: it stays as it is.
+    pub up: Option<Trace>,
+    /// What the downlink follows.
+    pub down: Option<Trace>,
+    /// The buffers before it, up and down, where nothing else is asked for; `None`: those of any line.
+    pub buffers: Option<[ModemBuffer; 2]>,
+}
+
+impl TrialLine {
+    /// Bytes that each direction could carry in the steps of a run, where a recording says so.
+    pub(crate) fn capacity(&self, step: Nanos, steps: u64) -> [Vec<u64>; 2] {
+        [&self.up, &self.down].map(|trace| {
+            let carries = |n| trace.as_ref()?.carries(Nanos(n * step.0), Nanos((n + 1) * step.0));
+            (0..steps).map_while(carries).collect()
+        })
     }
 }
 

@@ -67,8 +67,8 @@ impl<'o> Trial<'o> {
         let names: Vec<String> = empty.map(|place| place.label(self.policy)).collect();
         (!names.is_empty()).then(|| {
             format!(
-                "nothing of this trial leaves through {}: no conversation was found that does, though \
-                packets may",
+                "nothing of this trial leaves through {}: no conversation was found that does; \
+                whether any packet can is not known",
                 names.join(", ")
             )
         })

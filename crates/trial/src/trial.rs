@@ -33,7 +33,7 @@ impl Trial<'_> {
         let taken: Vec<DeviceClass> = self.taken.values().flatten().cloned().collect();
         let filled = reach::fill(self.policy, &self.trees, &taken, seed);
         for (place, candidate) in filled.found {
-            let title = format!("{} (for class {})", candidate.title, place.label(self.policy));
+            let title = format!("{} (for class {})", candidate.title(&place), place.label(self.policy));
             self.taken.insert(title.clone(), vec![place]);
             let id = format!("extra-{}", self.extras.len() + 1);
             self.extras.push(Item { id, title, unit: "", traffic: candidate.traffic });

@@ -76,9 +76,15 @@ pub(crate) fn idle_run(runs: &[TrialRun]) -> Option<&TrialRun> {
     runs.iter().find(|run| !run.policy && run.flows.is_empty())
 }
 
-/// What the probe takes without transfers, in ns: measured on the idle link, else where nothing waits.
+/// What the probe takes without transfers, in ns: measured on the idle link, else where nothing waits. Of a
+/// line that varies that is not known beforehand: its quickest reply stands for it.
 fn idle(trial: &TrialDocument) -> u64 {
-    idle_run(&trial.runs).and_then(figure).unwrap_or_else(|| unloaded(&trial.link))
+    let quickest = || trial.runs.iter().filter_map(|run| percentile(run, 0.0)).min();
+    let unloaded = || match trial.link.varies {
+        Some(_) => quickest().unwrap_or(0),
+        None => unloaded(&trial.link),
+    };
+    idle_run(&trial.runs).and_then(figure).unwrap_or_else(unloaded)
 }
 
 /// The path's round trip and a full frame each way, in ns.
@@ -178,8 +184,9 @@ fn remainder(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
     sentences.extend(own_queues(trial, with));
     if let Some(ns) = waits(with, "modem", trial.link.up_bits) {
         sentences.push(format!(
-            "The modem still holds {} of packets{}",
+            "The modem still holds {}{} of packets{}",
             milliseconds(ns),
+            at_mean(trial),
             why_modem(trial, with)
         ));
     }
@@ -191,10 +198,18 @@ fn remainder(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
                 ": holding downloads below the link's rate, on an ifb, shortens that (examples/download.sh)."
             }
         };
-        sentences
-            .push(format!("In the provider's download queue {} of packets wait{remedy}", milliseconds(ns)));
+        sentences.push(format!(
+            "In the provider's download queue {}{} of packets wait{remedy}",
+            milliseconds(ns),
+            at_mean(trial)
+        ));
     }
     sentences
+}
+
+/// What a time at the link's rate is, of a line that varies.
+fn at_mean(trial: &TrialDocument) -> &'static str {
+    if trial.link.varies.is_some() { " (at the line's mean rate)" } else { "" }
 }
 
 /// The persistent queue of a buffer outside the policy, in ns of its link, if it is worth a sentence.
@@ -325,6 +340,12 @@ fn why_modem(trial: &TrialDocument, with: &TrialRun) -> String {
     let held_to_nothing = unheld(&own, with);
     if !held_to_nothing.is_empty() {
         return format!(": nothing holds what goes through {} to a rate.", held_to_nothing.join(", "));
+    }
+    if let Some(line) = &trial.link.varies {
+        return format!(
+            ": the policy's rate is fixed and the line's is not ({line}), so packets wait there while the line is \
+             slower than the policy."
+        );
     }
     let bytes: u64 = own_leaves(with).flat_map(|class| class.sent.iter().skip(window_start(with))).sum();
     let sent = tidegate_measure::bits_per_second(bytes, with.window.1.saturating_sub(with.window.0));
@@ -748,6 +769,13 @@ mod tests {
         assert!(at_the_modem(9_000_000, full, |_| ()).ends_with(
             ": the policy sends 10.0 Mbit/s, the link carries 10.0 Mbit/s. Give it a lower rate."
         ),);
+        // Of a line that varies another cause is known.
+        let varies = |trial: &mut TrialDocument| trial.link.varies = Some("the preset lte, seed 1".into());
+        assert_eq!(
+            at_the_modem(9_000_000, full, varies),
+            "The modem still holds 1000 ms (at the line's mean rate) of packets: the policy's rate is fixed and the \
+             line's is not (the preset lte, seed 1), so packets wait there while the line is slower than the policy."
+        );
         let another = |trial: &mut TrialDocument| {
             let mut other = trial.tree[2].clone();
             (other.id, other.rate_bits) = ("1:20".into(), Some(5_000_000));

@@ -106,7 +106,7 @@ fn carried(range: &Connbytes) -> String {
     }
 }
 
-fn protocol(number: u8) -> String {
+pub(crate) fn protocol(number: u8) -> String {
     match number {
         proto::TCP => "tcp".into(),
         proto::UDP => "udp".into(),

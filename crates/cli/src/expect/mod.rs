@@ -13,11 +13,11 @@ pub use options::Options;
 
 use crate::exit::CliExit;
 use crate::outputs::{self, Form, ReportFile};
-use crate::trial;
+use crate::trial::{self, TrialLink};
 use anyhow::{Context, bail};
 use file::Loaded;
 use std::process::ExitCode;
-use tidegate_trial::expect::{Suite, evaluate};
+use tidegate_trial::expect::evaluate;
 
 /// Plays `tidegate test`.
 pub fn command(options: &Options) -> ExitCode {
@@ -45,8 +45,7 @@ fn attempt(options: &Options) -> anyhow::Result<bool> {
         if !options.args.is_empty() {
             suite.trial.args.clone_from(&options.args);
         }
-        let Suite { settings, .. } = &suite.suite;
-        suite.suite.settings = suite.trial.settings((settings.up, settings.down));
+        suite.suite.settings = suite.trial.settings(TrialLink::of(&suite.suite.settings));
     }
     if let Some(only) = options.only
         && suites.iter().all(|suite| only == 0 || only > suite.suite.cases.len())

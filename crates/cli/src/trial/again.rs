@@ -1,23 +1,26 @@
 //! From the command line to the settings of a trial.
 
 use super::options::Options;
+use super::rates::TrialLink;
 use crate::dissect::Dissect;
 use tidegate_capture::DEFAULT_TIMEOUT;
-use tidegate_packet::Rate;
 use tidegate_trial::{TrialCommand, TrialSettings};
 
 impl Options {
     /// The settings of the trial itself.
-    pub(crate) fn settings(&self, (up, down): (Rate, Rate)) -> TrialSettings {
+    pub(crate) fn settings(&self, link: TrialLink) -> TrialSettings {
+        let TrialLink { up, down, line } = link;
+        let (buffer, down_buffer) = TrialSettings::usual_buffers(line.as_ref());
         let mut settings = TrialSettings {
             script: self.script.display().to_string(),
             again: String::new(),
             args: self.args.clone(),
             up,
             down,
+            line,
             rtt: self.rtt,
-            buffer: self.buffer,
-            down_buffer: self.down_buffer,
+            buffer: self.buffer.unwrap_or(buffer),
+            down_buffer: self.down_buffer.or(down_buffer),
             duration: self.duration,
             cable: self.cable,
             ring: self.ring,
@@ -35,6 +38,7 @@ impl Options {
             also: &self.also,
             dev: self.dev.as_deref(),
             over: self.over.as_ref(),
+            lan: self.lan.as_deref(),
             is_legacy: self.dissect != Dissect::Modern,
             timeout: Some(self.sandbox.timeout).filter(|time| *time != DEFAULT_TIMEOUT),
             outputs: &self.output.iter().map(|file| file.path.as_path()).collect::<Vec<_>>(),

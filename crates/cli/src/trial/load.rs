@@ -4,7 +4,7 @@ use super::options::Options;
 use crate::script_options::show_errors;
 use anyhow::bail;
 use tidegate_sessions::trial::{must_concern_either, must_have_worked, of_loaded};
-use tidegate_trial::TrialPolicy;
+use tidegate_trial::{TrialDevices, TrialPolicy};
 
 /// Runs the script and gathers what it configured.
 ///
@@ -28,6 +28,11 @@ pub(crate) fn take_in(options: &Options) -> anyhow::Result<TrialPolicy> {
     if let Some(dev) = &options.dev {
         taken.must_concern(dev)?;
     }
+    let devices = TrialDevices {
+        wan: options.dev.as_deref(),
+        over: options.over.as_ref(),
+        lan: options.lan.as_deref(),
+    };
     must_concern_either(&taken, options.over.as_ref())?;
-    Ok(of_loaded(taken, options.dev.as_deref(), options.over.as_ref())?)
+    Ok(of_loaded(taken, devices)?)
 }

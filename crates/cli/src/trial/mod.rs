@@ -17,6 +17,7 @@ pub(crate) mod rates;
 
 pub use options::Options;
 pub(crate) use options::{buffer, stacked};
+pub(crate) use rates::TrialLink;
 pub(crate) use tidegate_scenario::shell::{exact_time, quoted, tc_rate};
 
 use crate::exit::CliExit;
@@ -38,11 +39,11 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 fn attempt(options: &Options) -> anyhow::Result<()> {
-    let rates = rates::of(options).map_err(|missing| anyhow::anyhow!(missing))?;
+    let link = rates::of(options).map_err(|missing| anyhow::anyhow!(missing))?;
     let policy = load::take_in(options).map_err(|error| named(error, &options.script))?;
     let reports = reports(options);
     crate::output::may_write(outputs::paths(&reports))?;
-    let settings = options.settings(rates);
+    let settings = options.settings(link);
     let mut trial = Trial::new(&settings, &policy);
     trial.explore();
     let bar = crate::sim::progress("simulating", trial.seconds());

@@ -8,6 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use tidegate_loader::ReadOptions;
 use tidegate_packet::{Nanos, Rate};
+use tidegate_scenario::presets::{LINE_PRESETS, LinePreset};
 use tidegate_trial::{ModemBuffer, OLD_NAMES, TrialLoad, TrialProbe};
 
 /// Simulate one policy on a home link, and report what it changes
@@ -27,7 +28,8 @@ the script does not ignore.
 Examples:
   tidegate try examples/home-gateway.sh --up 1600kbit --down 20mbit
   tidegate try gateway.sh --up 2mbit --down 20mbit -o gateway.html -- start eth0
-  tidegate try home.toml"
+  tidegate try home.toml
+  tidegate try gateway.sh --preset lte"
 )]
 pub struct Options {
     /// The policy: a script, or another file that `tidegate check` reads; it changes nothing outside the
@@ -45,13 +47,24 @@ pub struct Options {
     /// The link's download rate; default: that of a short policy
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub down: Option<Rate>,
+    /// A line that varies, by name, in the place of --up and --down: see `tidegate sim` and docs/scenario.md
+    #[arg(long, value_name = "NAME", value_parser = preset(), conflicts_with_all = ["up", "down", "up_trace", "down_trace"])]
+    pub preset: Option<&'static LinePreset>,
+    /// A recording that the uplink follows, in the place of --up: mahimahi's, seconds and Mbit/s, or a table
+    #[arg(long, value_name = "FILE", conflicts_with = "up")]
+    pub up_trace: Option<PathBuf>,
+    /// A recording that the downlink follows, in the place of --down
+    #[arg(long, value_name = "FILE", conflicts_with = "down")]
+    pub down_trace: Option<PathBuf>,
     /// Round-trip time of the idle path, transmission times not included
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "30ms")]
     pub rtt: Nanos,
-    /// The modem's upload buffer: bytes (24kB), or time at the upload rate (1500ms)
-    #[arg(long, value_name = "SIZE|TIME", value_parser = buffer, default_value = "1500ms")]
-    pub buffer: ModemBuffer,
-    /// The provider's download buffer: bytes, or time at the download rate [default: 250ms, at least 64kB]
+    /// The modem's upload buffer: bytes (24kB), or time at the upload rate [default: 1500ms, or the
+    /// preset's]
+    #[arg(long, value_name = "SIZE|TIME", value_parser = buffer)]
+    pub buffer: Option<ModemBuffer>,
+    /// The provider's download buffer: bytes, or time at the download rate [default: 250ms, at least
+    /// 64kB, or the preset's]
     #[arg(long, value_name = "SIZE|TIME", value_parser = buffer)]
     pub down_buffer: Option<ModemBuffer>,
     /// How long each load is measured
@@ -60,6 +73,9 @@ pub struct Options {
     /// The device that leads to the modem; default: the one that the script shapes
     #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
+    /// The device towards the LAN; default: another one that the script shapes
+    #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
+    pub lan: Option<String>,
     /// A device on top of another: `ppp0=eth1`; the lower one leads to the modem
     #[arg(long, value_name = "UPPER=LOWER", value_parser = stacked)]
     pub over: Option<(String, String)>,
@@ -164,6 +180,11 @@ fn named<T: Copy + Send + Sync + 'static>(
     };
     let values = table.iter().map(|(_, id, about)| value(id, about));
     PossibleValuesParser::new(values).try_map(move |name| named(&name).ok_or("no such name"))
+}
+
+fn preset() -> impl TypedValueParser<Value = &'static LinePreset> {
+    let values = LINE_PRESETS.iter().map(|preset| PossibleValue::new(preset.name).help(preset.about));
+    PossibleValuesParser::new(values).try_map(|name| LinePreset::named(&name).ok_or("no such preset"))
 }
 
 fn load_name() -> impl TypedValueParser<Value = TrialLoad> {

@@ -2,20 +2,110 @@
 
 use super::options::Options;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tidegate_packet::Rate;
+use tidegate_scenario::presets::{LinePreset, VaryingLine};
+use tidegate_scenario::shell::quoted_path;
+use tidegate_sim::Trace;
+use tidegate_trial::{ModemBuffer, TrialLine, TrialSettings};
 
-/// The rates of a trial's link, up and down.
+/// The link of a trial.
+pub(crate) struct TrialLink {
+    /// The rates, of a direction that varies its mean.
+    pub(crate) up: Rate,
+    pub(crate) down: Rate,
+    /// The line, if it varies.
+    pub(crate) line: Option<TrialLine>,
+}
+
+impl TrialLink {
+    /// That of settings made before.
+    pub(crate) fn of(settings: &TrialSettings) -> TrialLink {
+        TrialLink { up: settings.up, down: settings.down, line: settings.line.clone() }
+    }
+
+    /// A line that is always the same.
+    fn fixed(up: Rate, down: Rate) -> TrialLink {
+        TrialLink { up, down, line: None }
+    }
+}
+
+/// The link of a trial.
 ///
 /// # Errors
-/// One is missing: which, and where it can be written.
-pub(crate) fn of(options: &Options) -> Result<(Rate, Rate), String> {
-    if let (Some(up), Some(down)) = (options.up, options.down) {
-        return Ok((up, down));
+/// A rate is missing: which, and where it can be written. A recording cannot be read, or has no rates.
+pub(crate) fn of(options: &Options) -> Result<TrialLink, String> {
+    if let Some(preset) = options.preset {
+        return varying_by_name(options, preset);
     }
-    let (up, down) = of_policy(&options.script)?;
-    match (options.up.or(up), options.down.or(down)) {
-        (Some(up), Some(down)) => Ok((up, down)),
+    let [up_trace, down_trace] = [&options.up_trace, &options.down_trace].map(|file| {
+        let Some(file) = file else { return Ok(None) };
+        recording(file).map(|trace| Some((file, trace)))
+    });
+    let (up_trace, down_trace) = (up_trace?, down_trace?);
+    let mean = |trace: &Option<(&PathBuf, Trace)>| {
+        trace.as_ref().and_then(|(_, trace)| trace.mean_rate()).map(Rate::bits)
+    };
+    let (up, down) = (options.up.or(mean(&up_trace)), options.down.or(mean(&down_trace)));
+    let fixed = fixed(options, (up, down))?;
+    if up_trace.is_none() && down_trace.is_none() {
+        return Ok(fixed);
+    }
+    let traces = [("up-trace", &up_trace), ("down-trace", &down_trace)];
+    let given = traces.iter().filter_map(|(flag, trace)| Some((flag, trace.as_ref()?.0)));
+    let (names, flags): (Vec<String>, Vec<String>) = given
+        .map(|(flag, file)| (file.display().to_string(), format!("--{flag} {}", quoted_path(file))))
+        .unzip();
+    let line = TrialLine {
+        name: format!("as recorded in {}", names.join(" and ")),
+        options: flags.join(" "),
+        up: up_trace.map(|(_, trace)| trace),
+        down: down_trace.map(|(_, trace)| trace),
+        buffers: None,
+    };
+    Ok(TrialLink { line: Some(line), ..fixed })
+}
+
+/// A line by the name of its preset.
+fn varying_by_name(options: &Options, preset: &LinePreset) -> Result<TrialLink, String> {
+    let VaryingLine { up, down } = preset.line(options.seed);
+    let mean = |trace: &Trace| trace.mean_rate().map(Rate::bits).ok_or("the preset has no rates");
+    let (up_rate, down_rate) = (mean(&up)?, mean(&down)?);
+    let line = TrialLine {
+        name: format!("the preset {}, seed {}", preset.name, options.seed),
+        options: format!("--preset {}", preset.name),
+        up: Some(up),
+        down: Some(down),
+        buffers: Some(preset.buffers.map(ModemBuffer::Time)),
+    };
+    Ok(TrialLink { up: up_rate, down: down_rate, line: Some(line) })
+}
+
+/// A recording that has rates.
+///
+/// # Errors
+/// It cannot be read: the line and what to do.
+fn recording(file: &Path) -> Result<Trace, String> {
+    let name = file.display();
+    let text = crate::input::result_text(file).map_err(|error| format!("{error:#}"))?;
+    let trace = tidegate_scenario::recording(&text)
+        .map_err(|wrong| format!("{name}:{}: {}; {}", wrong.line, wrong.why, wrong.remedy))?;
+    match trace.has_rates() {
+        true => Ok(trace),
+        false => Err(format!(
+            "{name}: it has no rates; `trace` of a link in a scenario takes delays and losses alone (tidegate sim)"
+        )),
+    }
+}
+
+/// The link with the rates that the options or a short policy name.
+fn fixed(options: &Options, (up, down): (Option<Rate>, Option<Rate>)) -> Result<TrialLink, String> {
+    if let (Some(up), Some(down)) = (up, down) {
+        return Ok(TrialLink::fixed(up, down));
+    }
+    let (of_up, of_down) = of_policy(&options.script)?;
+    match (up.or(of_up), down.or(of_down)) {
+        (Some(up), Some(down)) => Ok(TrialLink::fixed(up, down)),
         (up, down) => {
             let missing = [("--up RATE", up), ("--down RATE", down)].into_iter();
             let missing = missing.filter(|(_, rate)| rate.is_none()).map(|(option, _)| option);

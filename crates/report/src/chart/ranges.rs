@@ -58,7 +58,11 @@ fn bar(plot: &mut Plot, class: &str, (from, to): (f64, f64), y: f64, text: &str)
         y + 5.0
     );
     plot.beneath(&piece);
-    // Where there is no room on the right, the figure is on the left.
-    let (across, anchor) = if to < 0.72 { (to + 0.012, "") } else { (from - 0.012, " end") };
-    plot.text(&format!("{class} halo{anchor}"), across, y + 4.0, text);
+    // Where there is no room on the right, the figure is on the left; where there is none either, on the bar.
+    let (across, down, anchor) = match (from, to) {
+        (_, to) if to < 0.72 => (to + 0.012, 4.0, ""),
+        (from, _) if from > 0.2 => (from - 0.012, 4.0, " end"),
+        _ => (to - 0.012, -5.0, " end"),
+    };
+    plot.text(&format!("{class} halo{anchor}"), across, y + down, text);
 }

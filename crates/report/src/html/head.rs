@@ -11,11 +11,12 @@ use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
 pub(super) fn head(trial: &TrialDocument, pairs: &[Pair<'_>]) -> Markup {
     let link = &trial.link;
     let what = format!(
-        "{} commands on {}, before a link of {} up and {} down with a round trip of {}.",
+        "{} commands on {}, before a link of {} up and {} down{} with a round trip of {}.",
         trial.commands,
         trial.device,
         rate(link.up_bits as f64),
         rate(link.down_bits as f64),
+        link.varies.as_ref().map(|line| format!(" in the mean ({line})")).unwrap_or_default(),
         milliseconds(link.rtt_ns),
     );
     html! {

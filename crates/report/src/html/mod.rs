@@ -3,6 +3,7 @@
 //! The page is text first: each chart is a figure with its text alternative and a table of its figures; a
 //! small script makes tabs of the loads and reads out what is under the pointer, from those tables.
 
+mod capacity;
 pub(crate) mod chain;
 mod classes;
 mod csv;
@@ -63,6 +64,7 @@ fn loads(trial: &TrialDocument, pairs: &[Pair<'_>], palette: &Palette) -> Markup
             section.panel id={ "load-" (n) } {
                 h2 { "Load: " (pair.title()) }
                 (latency::section(pair, n))
+                (capacity::section(pair))
                 (classes::shares(trial, pair, palette))
                 (queues::section(pair))
                 (classes::cards(trial, pair, palette))

@@ -8,7 +8,7 @@ mod traffic;
 
 pub use traffic::{Bulk, DatagramTraffic, HomeTraffic, Local, Parties, PingTraffic, TransactionTraffic};
 
-use crate::link::{LinkFraming, LinkId, LinkPeer, LinkQueue, LinkSpec, LinkStats};
+use crate::link::{LinkFraming, LinkId, LinkPeer, LinkQueue, LinkSpec, LinkStats, Trace};
 use crate::machine::{Forwarder, Limit, Port};
 use crate::net::Net;
 use crate::probe::{EchoSample, ProbePacket, ProbeSpec, SourceSpec};
@@ -267,6 +267,15 @@ impl<M: Forwarder> Home<M> {
         Home { net, spec, start, wan, modem, provider, running, before: Vec::new(), after: Vec::new() }
     }
 
+    /// Lets the uplink and the downlink follow recordings from now on, in what these have: rate, delay, loss.
+    pub fn follow(&mut self, up: Option<Trace>, down: Option<Trace>) {
+        for (link, trace) in [(self.modem, up), (self.provider, down)] {
+            if let Some(trace) = trace {
+                self.net.follow(link, trace);
+            }
+        }
+    }
+
     /// Where the measured window begins and ends.
     pub fn window(&self) -> (Time, Time) {
         let from = self.start + self.spec.warm_up;
@@ -301,6 +310,15 @@ impl<M: Forwarder> Home<M> {
     /// Bytes that wait in the modem and at the provider now.
     pub fn buffers(&mut self) -> [u64; 2] {
         [self.modem, self.provider].map(|link| self.net.link_backlog(link).1)
+    }
+
+    /// Bytes of frames that uplink and downlink have carried so far.
+    pub fn carried(&mut self) -> [u64; 2] {
+        // What was taken into the queue is counted as sent.
+        [self.modem, self.provider].map(|link| {
+            let waiting = self.net.link_backlog(link).1;
+            self.net.link_stats(link).sent_bytes.saturating_sub(waiting)
+        })
     }
 
     /// Runs what is left, and gives the result and the machine.

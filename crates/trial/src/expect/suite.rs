@@ -29,8 +29,22 @@ pub struct Case {
 }
 
 /// Keys that are options of `tidegate try` by the same name.
-pub const OPTIONS: [&str; 12] =
-    ["up", "down", "rtt", "buffer", "down-buffer", "duration", "dev", "over", "cable", "ring", "bql", "seed"];
+pub const OPTIONS: [&str; 14] = [
+    "up",
+    "down",
+    "preset",
+    "rtt",
+    "buffer",
+    "down-buffer",
+    "duration",
+    "dev",
+    "lan",
+    "over",
+    "cable",
+    "ring",
+    "bql",
+    "seed",
+];
 /// The other keys.
 const OTHERS: [&str; 5] = ["policy", "args", "probes", "ipv6", "expect"];
 

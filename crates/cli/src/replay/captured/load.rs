@@ -7,6 +7,7 @@ use std::path::Path;
 use tidegate_loader::ReadOptions;
 use tidegate_replay::captured::{CandidatePolicy, NONE};
 use tidegate_sessions::trial::{must_concern_either, of_loaded};
+use tidegate_trial::TrialDevices;
 
 /// Takes the policies in; where the line has a rate, none at all is one of them.
 pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<CandidatePolicy>> {
@@ -57,8 +58,9 @@ fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<CandidatePo
     if let Some(dev) = &options.dev {
         taken.must_concern(dev)?;
     }
+    let devices = TrialDevices { wan: options.dev.as_deref(), over: options.over.as_ref(), lan: None };
     must_concern_either(&taken, options.over.as_ref())?;
-    let policy = of_loaded(taken, options.dev.as_deref(), options.over.as_ref())?;
+    let policy = of_loaded(taken, devices)?;
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     Ok(CandidatePolicy { name, file: path.display().to_string(), args, policy })
 }
