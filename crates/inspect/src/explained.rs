@@ -1,5 +1,6 @@
 //! Packets explained, for programs: their stories under one policy or two, as JSON.
 
+use crate::lost::not_built;
 use crate::{End, ExplainStep, Explainer, Packet, PolicyModel, SourceLocation, Story};
 use serde_json::{Value, json};
 
@@ -24,6 +25,15 @@ pub struct PacketExplanation {
     pub story: Story,
     /// What it meets under the other policy.
     pub other: Option<Story>,
+}
+
+/// A line of a policy's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceName<'s> {
+    /// The file, as the user named it.
+    pub file: &'s str,
+    /// The line, from 1.
+    pub line: usize,
 }
 
 /// The packets that are explained, and the explanations.
@@ -68,6 +78,23 @@ impl Explained {
         Ok(Explained { reading, other, explanations })
     }
 
+    /// Commands of the policies that tidegate cannot carry out: what they do is missing from the explanations.
+    /// Each with its place, if it is known, and the reason.
+    pub fn missing(&self) -> Vec<(Option<SourceName<'_>>, String)> {
+        let readings = std::iter::once(&self.reading).chain(&self.other);
+        let own = readings.flat_map(|reading| {
+            reading.steps.iter().filter_map(|step| {
+                let why = not_built(step)?;
+                let place = step.place.as_ref().and_then(|at| {
+                    let source = reading.sources.get(at.file)?;
+                    Some(SourceName { file: &source.name, line: at.line })
+                });
+                Some((place, why))
+            })
+        });
+        own.collect()
+    }
+
     /// Is a packet's path another one under the other policy?
     pub fn differs(&self) -> bool {
         let other = |one: &PacketExplanation| {
@@ -95,8 +122,13 @@ impl Explained {
             }
             value
         };
+        let missing = self.missing().into_iter().map(|(place, why)| {
+            let place = place.map(|place| json!({ "file": place.file, "line": place.line }));
+            json!({ "place": place, "why": why })
+        });
         let document = json!({
             "tidegate_explain": FORM,
+            "not_carried_out": missing.collect::<Vec<_>>(),
             "policy": self.reading.sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>(),
             "packets": self.explanations.iter().map(one).collect::<Vec<_>>(),
         });

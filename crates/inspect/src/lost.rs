@@ -4,7 +4,7 @@
 use crate::step::{Step, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
-use tidegate_syntax::tc::no_device_name;
+use tidegate_syntax::tc::{no_device_name, refusal_lines};
 use tidegate_syntax::units::{parse_classid, parse_handle};
 
 /// Something that a command makes, or needs.
@@ -49,6 +49,21 @@ const PRESENT: [&str; 4] = ["Exclusivity flag", "File exists", "NLM_F_REPLACE", 
 
 /// Words with which commands clear the way.
 const CLEARS: [&str; 5] = ["del", "delete", "-X", "-D", "-F"];
+
+/// What tidegate itself lacks, of a message that says so; nft gives the place first.
+pub(crate) fn lacks(message: &str) -> Option<&str> {
+    message.strip_prefix("tidegate: ").or(message.split_once("Error: tidegate: ").map(|(_, own)| own))
+}
+
+/// What tidegate lacks to carry a command out, where that is why it was refused.
+pub(crate) fn not_built(step: &Step) -> Option<String> {
+    let text = step.refused.as_deref().filter(|_| !is_unnamed(step))?;
+    let prefix = format!("{}: ", step.tool);
+    let reason = refusal_lines(text).find_map(|line| {
+        lacks(line.strip_prefix(&prefix).unwrap_or(line)).filter(|own| own.contains("not supported"))
+    })?;
+    Some(reason.trim_end_matches('.').to_owned())
+}
 
 /// Whether the command clears the device first. A missing object is then no error.
 pub(crate) fn clears(step: &Step) -> bool {

@@ -59,8 +59,8 @@ pub struct LinkFacts {
     pub varies: Option<String>,
 }
 
-/// What a line that varies could carry and did carry, bytes of frames per step of the run; empty: that direction
-/// does not vary.
+/// What a line that varies could carry and did carry, bytes of frames per step of the run; empty: that
+/// direction does not vary.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LineCapacity {

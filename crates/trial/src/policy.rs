@@ -477,6 +477,7 @@ mod tests {
         let down = policy(&["eth1"], &tree("dst 192.168.1.10"), None);
         assert_eq!((down.lan.as_str(), down.wan.as_str()), ("eth1", UNNAMED_WAN));
         assert!(down.notes[0].contains("because its classes match private networks as destinations"));
+        assert_eq!(policy(&["eth1"], &tree("dst 100.64.3.0/24"), None).lan, "eth1");
         for condition in ["src 192.168.1.10", "dst 198.51.100.7", "dport 22 0xffff"] {
             let up = policy(&["eth1"], &tree(condition), None);
             assert_eq!((up.wan.as_str(), up.notes.len()), ("eth1", 0), "{condition}");

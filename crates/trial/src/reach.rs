@@ -814,8 +814,8 @@ iptables -t mangle -A POSTROUTING -j MARK --set-mark 4
         assert!(title(&[hosts, circle].concat(), 0x20).is_some());
     }
 
-    /// A conversation made from a filter has its words only where the filter leads to: a class that it comes to
-    /// for another reason is not the class of those packets.
+    /// A conversation made from a filter has its words only where the filter leads to: a class that it comes
+    /// to for another reason is not the class of those packets.
     #[test]
     fn conversations_are_named_after_what_they_are() {
         let policy = policy(

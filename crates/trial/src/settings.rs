@@ -76,8 +76,8 @@ impl TrialSettings {
         }
     }
 
-    /// The buffers that a line has where nothing else is asked for: the modem's, and the provider's if it differs
-    /// from what any line has.
+    /// The buffers that a line has where nothing else is asked for: the modem's, and the provider's if it
+    /// differs from what any line has.
     pub fn usual_buffers(line: Option<&TrialLine>) -> (ModemBuffer, Option<ModemBuffer>) {
         match line.and_then(|line| line.buffers) {
             Some([up, down]) => (up, Some(down)),

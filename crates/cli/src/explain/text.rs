@@ -22,7 +22,17 @@ pub(super) fn stories(answer: &Explained, all: bool) -> String {
         }
         _ => story(&answer.reading, explanation, all),
     };
-    answer.explanations.iter().map(one).collect::<Vec<_>>().join("\n")
+    let mut out = answer.explanations.iter().map(one).collect::<Vec<_>>().join("\n");
+    for (place, why) in answer.missing() {
+        let place =
+            place.map_or_else(String::new, |at| format!("{}:{}, ", tidegate_text::line(at.file), at.line));
+        let _ = write!(
+            out,
+            "\nnot included: {place}which tidegate cannot carry out ({why}). With it the packet's way may be \
+             another.\n"
+        );
+    }
+    out
 }
 
 fn story(reading: &PolicyModel, explanation: &PacketExplanation, all: bool) -> String {

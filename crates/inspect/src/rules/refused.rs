@@ -3,7 +3,8 @@
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::lost::{
-    Makers, exists_already, is_ignored_failure, is_in_use, is_reported, is_unnamed, never_deletes, of_kernel,
+    Makers, exists_already, is_ignored_failure, is_in_use, is_reported, is_unnamed, lacks, never_deletes,
+    of_kernel,
 };
 use crate::reading::{PolicyModel, Step};
 use crate::words::{count, named};
@@ -51,10 +52,8 @@ fn refused(
         .rev()
         .find(|word| word.text.len() > 1 && reason.contains(&format!("\"{}\"", word.text)));
     let unnamed = is_unnamed(step);
-    // A feature that tidegate lacks is no error of the policy. nft gives the place first.
-    let own =
-        reason.strip_prefix("tidegate: ").or(reason.split_once("Error: tidegate: ").map(|(_, own)| own));
-    let not_built = own.filter(|_| !unnamed);
+    // A feature that tidegate lacks is no error of the policy.
+    let not_built = lacks(&reason).filter(|_| !unnamed);
     let one_queue = wants_queues(reading, step, &reason);
     let matches = is_in_use(step);
     let deletes_nothing = never_deletes(step);
