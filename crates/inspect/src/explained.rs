@@ -78,8 +78,8 @@ impl Explained {
         Ok(Explained { reading, other, explanations })
     }
 
-    /// Commands of the policies that tidegate cannot carry out: what they do is missing from the explanations.
-    /// Each with its place, if it is known, and the reason.
+    /// Commands of the policies that tidegate cannot carry out, each with its place, if it is known, and the
+    /// reason: what they do is missing from the explanations.
     pub fn missing(&self) -> Vec<(Option<SourceName<'_>>, String)> {
         let readings = std::iter::once(&self.reading).chain(&self.other);
         let own = readings.flat_map(|reading| {

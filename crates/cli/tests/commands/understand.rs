@@ -42,7 +42,8 @@ fn recording(words: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// What tidegate cannot carry out is missing from an explanation, and that is part of it, not of the errors alone.
+/// What tidegate cannot carry out is missing from an explanation, and that is part of it, not of the errors
+/// alone.
 #[test]
 fn an_explanation_names_the_commands_that_it_lacks() {
     let place = Place::new("understand-lacks");
@@ -58,14 +59,14 @@ fn an_explanation_names_the_commands_that_it_lacks() {
             [&["explain", name(&bands), "--also", name(nft), "tcp 10.0.0.1 > 1.1.1.1:22"], form].concat();
         tidegate(&files)
     };
-    let lacks = place.file("lacks.nft", &policy("tcp dport 443 tproxy to :1080"));
+    let lacks = place.file("lacks.nft", policy("tcp dport 443 tproxy to :1080"));
     let (code, out, errors) = explained(&lacks, &[]);
     let said = "lacks.nft:5, which tidegate cannot carry out (the statement tproxy is not supported in this version)";
     assert!(code == 0 && out.contains("\nnot included: ") && out.contains(said), "{out}\n{errors}");
     let (_, out, _) = explained(&lacks, &["--json"]);
     let document: Value = serde_json::from_str(&out).expect("a document");
     assert_eq!(document["not_carried_out"][0]["place"]["line"], 5, "{out}");
-    let whole = place.file("whole.nft", &policy("tcp dport 443 accept"));
+    let whole = place.file("whole.nft", policy("tcp dport 443 accept"));
     let (_, out, errors) = explained(&whole, &[]);
     assert!(!out.contains("not included") && out.contains("mark 0x1"), "{out}\n{errors}");
 }

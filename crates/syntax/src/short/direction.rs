@@ -2,8 +2,8 @@
 //! the rules that translate addresses.
 //!
 //! A packet that leaves towards the provider has a host of the LAN as its source, one that leaves towards the
-//! LAN has it as its destination (RFC 1918, RFC 4193, RFC 6598). Where the words of a device's classes contradict each
-//! other, its name decides.
+//! LAN has it as its destination (RFC 1918, RFC 4193, RFC 6598). Where the words of a device's classes
+//! contradict each other, its name decides.
 
 use super::class_match::Way;
 use super::found::{Misfit, Rules, is_lan};
@@ -214,7 +214,8 @@ fn note_private_ends(rule: &NetfilterRule, ends: &mut PrivateEnds) {
 /// The first seven bits of unique local addresses (RFC 4193).
 const UNIQUE_LOCAL: u32 = 0x7e;
 
-/// Is all of a network private (RFC 1918), or of the addresses that providers give their customers (RFC 6598)?
+/// Is all of a network private (RFC 1918), or of the addresses that providers give to their customers
+/// (RFC 6598)?
 fn is_private_v4(value: u32, mask: u32) -> bool {
     let within = |network: u32, bits: u32| mask & bits == bits && value & bits == network;
     within(0x0a00_0000, 0xff00_0000)
