@@ -38,8 +38,9 @@ impl TrialCommand<'_> {
         for file in self.also {
             let _ = write!(line, " --also {}", quoted_path(file));
         }
-        let varies =
-            |trace: fn(&TrialLine) -> &Option<Trace>| o.line.as_ref().is_some_and(|l| trace(l).is_some());
+        let varies = |trace: fn(&TrialLine) -> &Option<Trace>| {
+            o.line.as_ref().is_some_and(|l| trace(l).as_ref().is_some_and(Trace::has_rates))
+        };
         if let Some(varying) = &o.line {
             let _ = write!(line, " {}", varying.options);
         }

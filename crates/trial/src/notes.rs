@@ -37,8 +37,8 @@ pub(crate) fn busy_idle(runs: &[TrialRun], link: &LinkFacts) -> Option<String> {
 pub(crate) fn varying(link: &LinkFacts) -> Option<String> {
     let line = link.varies.as_ref()?;
     Some(format!(
-        "the line varies ({line}): its rates are means over the whole recording, and its own delays come on top \
-         of the round trip; runs of another length meet other parts of it"
+        "the line varies ({line}): recorded rates are given as means over the whole recording, and its own \
+         delays come on top of the round trip; runs of another length meet other parts of it"
     ))
 }
 

@@ -48,14 +48,12 @@ pub struct Options {
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub down: Option<Rate>,
     /// A line that varies, by name, in the place of --up and --down: see `tidegate sim` and docs/scenario.md
-    #[arg(long, value_name = "NAME", value_parser = preset(), conflicts_with_all = ["up", "down", "up_trace", "down_trace"])]
+    #[arg(long, value_name = "NAME", value_parser = preset(), conflicts_with_all = ["up", "down", "trace"])]
     pub preset: Option<&'static LinePreset>,
-    /// A recording that the uplink follows, in the place of --up: mahimahi's, seconds and Mbit/s, or a table
-    #[arg(long, value_name = "FILE", conflicts_with = "up")]
-    pub up_trace: Option<PathBuf>,
-    /// A recording that the downlink follows, in the place of --down
-    #[arg(long, value_name = "FILE", conflicts_with = "down")]
-    pub down_trace: Option<PathBuf>,
+    /// Recordings that the uplink and the downlink follow (one of them may be empty): mahimahi's, seconds and
+    /// Mbit/s, or tables; what they do not record is as the other options have it
+    #[arg(long, value_name = "UP[,DOWN]", value_delimiter = ',', value_parser = maybe_file)]
+    pub trace: Vec<PathBuf>,
     /// Round-trip time of the idle path, transmission times not included
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "30ms")]
     pub rtt: Nanos,
@@ -180,6 +178,12 @@ fn named<T: Copy + Send + Sync + 'static>(
     };
     let values = table.iter().map(|(_, id, about)| value(id, about));
     PossibleValuesParser::new(values).try_map(move |name| named(&name).ok_or("no such name"))
+}
+
+/// A file, or nothing.
+#[allow(clippy::unnecessary_wraps)] // As clap asks for it.
+fn maybe_file(name: &str) -> Result<PathBuf, String> {
+    Ok(PathBuf::from(name))
 }
 
 fn preset() -> impl TypedValueParser<Value = &'static LinePreset> {

@@ -2,10 +2,10 @@
 
 use super::options::Options;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tidegate_packet::Rate;
 use tidegate_scenario::presets::{LinePreset, VaryingLine};
-use tidegate_scenario::shell::quoted_path;
+use tidegate_scenario::shell::quoted;
 use tidegate_sim::Trace;
 use tidegate_trial::{ModemBuffer, TrialLine, TrialSettings};
 
@@ -33,34 +33,43 @@ impl TrialLink {
 /// The link of a trial.
 ///
 /// # Errors
-/// A rate is missing: which, and where it can be written. A recording cannot be read, or has no rates.
+/// A rate is missing: which, and where it can be written. A recording cannot be read.
 pub(crate) fn of(options: &Options) -> Result<TrialLink, String> {
     if let Some(preset) = options.preset {
         return varying_by_name(options, preset);
     }
-    let [up_trace, down_trace] = [&options.up_trace, &options.down_trace].map(|file| {
-        let Some(file) = file else { return Ok(None) };
-        recording(file).map(|trace| Some((file, trace)))
-    });
-    let (up_trace, down_trace) = (up_trace?, down_trace?);
-    let mean = |trace: &Option<(&PathBuf, Trace)>| {
-        trace.as_ref().and_then(|(_, trace)| trace.mean_rate()).map(Rate::bits)
-    };
-    let (up, down) = (options.up.or(mean(&up_trace)), options.down.or(mean(&down_trace)));
-    let fixed = fixed(options, (up, down))?;
-    if up_trace.is_none() && down_trace.is_none() {
+    if options.trace.len() > 2 {
+        return Err("--trace takes two recordings: of the upload, and of the download".to_owned());
+    }
+    let given = |at: usize| options.trace.get(at).filter(|file| !file.as_os_str().is_empty());
+    let recorded = |at: usize| given(at).map(|file| recording(file)).transpose();
+    let traces = [recorded(0)?, recorded(1)?];
+    let rates = [("up", options.up, &traces[0]), ("down", options.down, &traces[1])].map(
+        |(name, rate, trace)| match (rate, trace.as_ref().and_then(Trace::mean_rate)) {
+            (Some(_), Some(_)) => {
+                Err(format!("--{name} beside a recording of --trace that has rates: leave it out"))
+            }
+            (rate, mean) => Ok(rate.or(mean.map(Rate::bits))),
+        },
+    );
+    let [up, down] = rates;
+    let fixed = fixed(options, (up?, down?))?;
+    let [up, down] = traces;
+    if up.is_none() && down.is_none() {
         return Ok(fixed);
     }
-    let traces = [("up-trace", &up_trace), ("down-trace", &down_trace)];
-    let given = traces.iter().filter_map(|(flag, trace)| Some((flag, trace.as_ref()?.0)));
-    let (names, flags): (Vec<String>, Vec<String>) = given
-        .map(|(flag, file)| (file.display().to_string(), format!("--{flag} {}", quoted_path(file))))
-        .unzip();
+    let names: Vec<String> = options
+        .trace
+        .iter()
+        .filter(|file| !file.as_os_str().is_empty())
+        .map(|file| file.display().to_string())
+        .collect();
+    let files = options.trace.iter().map(|file| file.to_string_lossy()).collect::<Vec<_>>().join(",");
     let line = TrialLine {
         name: format!("as recorded in {}", names.join(" and ")),
-        options: flags.join(" "),
-        up: up_trace.map(|(_, trace)| trace),
-        down: down_trace.map(|(_, trace)| trace),
+        options: format!("--trace {}", quoted(&files)),
+        up,
+        down,
         buffers: None,
     };
     Ok(TrialLink { line: Some(line), ..fixed })
@@ -81,21 +90,14 @@ fn varying_by_name(options: &Options, preset: &LinePreset) -> Result<TrialLink, 
     Ok(TrialLink { up: up_rate, down: down_rate, line: Some(line) })
 }
 
-/// A recording that has rates.
+/// A recording.
 ///
 /// # Errors
 /// It cannot be read: the line and what to do.
 fn recording(file: &Path) -> Result<Trace, String> {
-    let name = file.display();
     let text = crate::input::result_text(file).map_err(|error| format!("{error:#}"))?;
-    let trace = tidegate_scenario::recording(&text)
-        .map_err(|wrong| format!("{name}:{}: {}; {}", wrong.line, wrong.why, wrong.remedy))?;
-    match trace.has_rates() {
-        true => Ok(trace),
-        false => Err(format!(
-            "{name}: it has no rates; `trace` of a link in a scenario takes delays and losses alone (tidegate sim)"
-        )),
-    }
+    tidegate_scenario::recording(&text)
+        .map_err(|wrong| format!("{}:{}: {}; {}", file.display(), wrong.line, wrong.why, wrong.remedy))
 }
 
 /// The link with the rates that the options or a short policy name.
