@@ -117,7 +117,8 @@ fn stated(
                 && table.head.runs == recipe.runs
                 && seeds.into_iter().eq(recipe.seeds.iter().copied())
         });
-    if !is_same || !(is_input(&recipe.scenario) && listed.contains_key(&recipe.scenario)) {
+    let has_scenario = is_input(&recipe.scenario) && listed.contains_key(&recipe.scenario);
+    if !(is_same && has_scenario) {
         faults.push((PROVENANCE.to_owned(), BundleFault::OtherRuns));
     }
     faults
