@@ -18,6 +18,8 @@ pub enum CliExit {
     Partial = 3,
     /// Not permitted: the system refuses it, or root (CAP_NET_ADMIN) is needed.
     NotPermitted = 4,
+    /// What was expected of the line of `tidegate shell` does not hold; its program ended with 0.
+    Unmet = 5,
     /// An internal error (EX_SOFTWARE of sysexits.h): a bug in tidegate, and no statement about the input.
     Internal = 70,
     /// Standard output or a file did not take what was written, such as a full disk (EX_IOERR).

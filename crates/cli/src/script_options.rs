@@ -6,6 +6,8 @@ use crate::values::duration;
 use tidegate_capture::DEFAULT_TIMEOUT;
 use tidegate_capture::{Exit, ScriptRun, Trouble};
 use tidegate_loader::{LoadedPolicy, SandboxOptions};
+use tidegate_packet::Nanos;
+use tidegate_scenario::shell::exact_time;
 
 /// The longest that a script may run.
 const MAX_TIMEOUT: Duration = Duration::from_secs(86_400);
@@ -24,6 +26,18 @@ pub struct ScriptOptions {
 impl Default for ScriptOptions {
     fn default() -> Self {
         Self { timeout: DEFAULT_TIMEOUT, private: false }
+    }
+}
+
+impl ScriptOptions {
+    /// What a command line repeats them with.
+    pub(crate) fn words(&self) -> String {
+        let mut line = String::new();
+        if self.timeout != DEFAULT_TIMEOUT {
+            let nanos = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
+            line = format!(" --timeout {}", exact_time(Nanos(nanos)));
+        }
+        line + if self.private { " --private" } else { "" }
     }
 }
 

@@ -399,3 +399,235 @@ fn a_missing_processor_is_reported() {
     assert_eq!(run.status.code(), Some(2));
     assert!(stderr(&run).contains("no such processor"), "{}", stderr(&run));
 }
+
+/// What was asked and what was got, and an exit code of its own for what was expected.
+#[test]
+fn a_line_is_measured_and_held_against_expectations() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("shell-json");
+    // 4 and 8 Mbit/s by turns, and 600 kbit/s towards the host.
+    place.file("up.csv", "time,rate_mbit\n0,4\n1,8\n2,4\n3,8\n4,4\n");
+    place.file("down.csv", "time,rate_kbit\n0,600\n9,600\n");
+    let shell = |words: &[&str], program: &[&str]| {
+        let all = [&["shell"], words, &["--"], program].concat();
+        Command::new(TIDEGATE).args(all).current_dir(&place.0).output().expect("it starts")
+    };
+    let run = shell(
+        &["--trace", "up.csv,down.csv", "--rtt", "60ms", "--down-line", "loss = { every = 2 }", "--json"],
+        // A burst that no buffer empties at once.
+        &["ping", "-q", "-c", "150", "-i", "0.002", "-s", "1400", "-W", "1", "server"],
+    );
+    let document = common::schemas::document(&run.stdout);
+    assert!(stderr(&run).contains("150 packets transmitted"), "the program's output: {}", stderr(&run));
+    let number = |at: &str| document.pointer(at).and_then(Value::as_f64).unwrap_or(f64::NAN);
+    assert!(number("/up/asked") >= 4e6 && number("/up/asked") <= 8e6, "{document:#}");
+    assert_eq!((number("/down/asked") / 1e4).round(), 60.0, "{document:#}");
+    assert!(document["up"]["varies"] == true && number("/down/loss_asked") == 0.5, "{document:#}");
+    let loss = number("/down/loss");
+    assert!((0.45..0.55).contains(&loss), "{document:#}");
+    let gap = number("/down/busy/gap");
+    assert!(gap.abs() < 0.05, "a line that is full carries what was asked: {gap}");
+    assert!((0.0..0.03).contains(&number("/rtt/gap")) && number("/rtt/asked") == 0.06, "{document:#}");
+    assert!(stderr(&run).contains("shell: down: asked 600 kbit/s"), "{}", stderr(&run));
+
+    let line = ["--up", "1mbit", "--rtt", "40ms"];
+    let ping = ["ping", "-c", "3", "-i", "0.1", "-q", "server"];
+    let holds = ["--expect", "rtt min >= 40ms", "--expect", "up loss <= 0%", "-o", "held.json"];
+    let run = shell(&[&line[..], &holds].concat(), &ping);
+    assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
+    assert!(stderr(&run).contains("shell: holds: rtt min >= 40ms: 4"), "{}", stderr(&run));
+    let document = common::schemas::document(&std::fs::read(place.0.join("held.json")).expect("written"));
+    assert_eq!(document["expected"][1]["holds"], true, "{document:#}");
+    let fails = ["--expect", "rtt min < 30ms", "--expect", "time < 60s"];
+    let run = shell(&[&line[..], &fails].concat(), &ping);
+    assert_eq!(run.status.code(), Some(5), "{}", stderr(&run));
+    assert!(stderr(&run).contains("FAILS: rtt min < 30ms: it is 4") && stderr(&run).contains(" ms too much"));
+    // The program's own failure is not hidden by it.
+    let run = shell(&[&line[..], &fails].concat(), &["sh", "-c", "exit 3"]);
+    assert_eq!(run.status.code(), Some(3), "{}", stderr(&run));
+    // What is wrong is refused before anything runs.
+    for (words, why) in [
+        (&["--expect", "rtt p95 > 3mbit"][..], "is compared with a time"),
+        (&["--preset", "lte", "--up", "1mbit"], "cannot be used with"),
+        (&["--preset", "5g"], "5g-driving"),
+        (&["--trace", "none.csv"], "none.csv"),
+        (&["--trace", "up.csv,down.csv,up.csv"], "--trace takes two recordings"),
+        (&["--hosts", "you"], "a host `you` already"),
+        (&["--run", "tv=true"], "no host `tv`"),
+        (&["--attach", "no-such-namespace"], "no network namespace is called"),
+    ] {
+        let run = shell(words, &["touch", "ran"]);
+        assert_eq!(
+            (run.status.code(), stderr(&run).contains(why)),
+            (Some(2), true),
+            "{words:?} {}",
+            stderr(&run)
+        );
+    }
+    assert!(!place.0.join("ran").exists());
+}
+
+/// Presets carry, and more hosts of the LAN reach the server.
+#[test]
+fn presets_and_more_hosts() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("shell-hosts");
+    let mark = place.0.join("tv");
+    let on_tv = format!("tv=ping -c 1 -q server && touch {}", mark.display());
+    let waits = format!("until [ -e {} ]; do sleep 0.05; done; cat /etc/hosts", mark.display());
+    let run = tidegate(&[
+        "shell",
+        "--preset",
+        "cable-evening",
+        "--seed",
+        "3",
+        "--hosts",
+        "tv,pc",
+        "--run",
+        &on_tv,
+        "--",
+        "sh",
+        "-c",
+        &waits,
+    ]);
+    assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
+    assert!(stdout(&run).contains("192.168.1.3") && stdout(&run).contains("192.168.1.4"), "{}", stdout(&run));
+}
+
+/// A network namespace of somebody's, and a process that holds it.
+struct Holder(std::process::Child);
+
+impl Holder {
+    fn new() -> Holder {
+        // As root without a user namespace, as `ip netns` has it.
+        let root = std::fs::read_to_string("/proc/self/status").is_ok_and(|all| all.contains("Uid:\t0\t0"));
+        let flags = if root { "-n" } else { "-Urn" };
+        let script = "echo there; exec sleep 1000";
+        let mut child = Command::new("unshare")
+            .args([flags, "sh", "-c", script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("unshare starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+        assert_eq!(line, "there\n");
+        Holder(child)
+    }
+
+    fn name(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    /// Has it the line's device?
+    fn is_behind(&self) -> bool {
+        let devices = std::fs::read_to_string(format!("/proc/{}/net/dev", self.0.id())).expect("/proc");
+        devices.contains("tidegate0")
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Namespaces of others at both ends of the line; nothing of it is left in them, also after kill -9.
+#[test]
+fn namespaces_of_others_are_put_behind_the_line() {
+    if skip() {
+        return;
+    }
+    let (client, server) = (Holder::new(), Holder::new());
+    let inside = format!(
+        "grep -q tidegate0 /proc/{0}/net/dev && nsenter -t {0} -U --preserve-credentials -n ping -c 2 -i 0.1 -q \
+        198.51.100.7 || nsenter -t {0} -n ping -c 2 -i 0.1 -q 198.51.100.7",
+        client.name()
+    );
+    let ends = ["shell", "--attach", &client.name(), "--attach-server", &server.name()];
+    let line = ["--rtt", "50ms", "--json", "--expect", "rtt min >= 50ms", "--", "sh", "-c", &inside];
+    let run = tidegate(&[&ends[..], &line].concat());
+    assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
+    assert!(stderr(&run).contains("2 received"), "{}", stderr(&run));
+    let document = common::schemas::document(&run.stdout);
+    assert_eq!(document["program"]["exit"], 0, "{document:#}");
+    assert!(!client.is_behind() && !server.is_behind());
+    // Without a program it stays until it is ended; a second line has no place there.
+    let mut first = Command::new(TIDEGATE)
+        .args(["shell", "--attach", &client.name()])
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut said = String::new();
+    BufReader::new(first.stderr.take().expect("a pipe")).read_line(&mut said).expect("a line");
+    assert!(said.contains("is `you` (192.168.1.2, on tidegate0); Ctrl-C ends it"), "{said}");
+    assert!(client.is_behind());
+    let second = tidegate(&["shell", "--attach", &client.name(), "--", "true"]);
+    assert_eq!(second.status.code(), Some(2));
+    assert!(stderr(&second).contains("it is behind a line; end that one first"), "{}", stderr(&second));
+    first.kill().expect("it is ours");
+    first.wait().expect("it ended");
+    // The kernel kills what it had started, and the device goes with that.
+    for _ in 0..500 {
+        if !client.is_behind() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("the device is still there");
+}
+
+/// The script of the GitHub Action: nothing is run whose checksum differs, and inputs stay one word each.
+#[test]
+fn the_action_runs_what_its_checksum_names() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("action");
+    std::fs::create_dir_all(place.0.join("tidegate-0-linux/bin")).expect("a directory");
+    place.script("tidegate-0-linux/bin/tidegate", &format!("#!/bin/sh\nexec {TIDEGATE} \"$@\"\n"));
+    let packed = Command::new("tar")
+        .args(["-czf", "t.tar.gz", "tidegate-0-linux"])
+        .current_dir(&place.0)
+        .status()
+        .expect("tar runs");
+    assert!(packed.success());
+    let sum = Command::new("sha256sum").arg(place.0.join("t.tar.gz")).output().expect("sha256sum runs");
+    let sum = stdout(&sum)[..64].to_owned();
+    let action = |sum: &str, expect: &str| {
+        Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/action/run"))
+            .env("LINE_URL", format!("file://{}", place.0.join("t.tar.gz").display()))
+            .env("LINE_SHA256", sum)
+            .env("LINE_OPTIONS", "--preset cable-evening  --rtt 40ms")
+            .env("LINE_POLICY", "")
+            .env("LINE_SERVER", "echo \"it's $0\" > server.out")
+            .env("LINE_EXPECT", expect)
+            .env(
+                "LINE_RUN",
+                "until [ -s server.out ]; do sleep 0.05; done; ping -c 2 -i 0.2 -q server; touch ran",
+            )
+            .env("LINE_OUTPUT", "line.json")
+            .current_dir(&place.0)
+            .output()
+            .expect("it starts")
+    };
+    let other = action(&"0".repeat(64), "");
+    assert_eq!(other.status.code(), Some(2), "{}", stderr(&other));
+    assert!(stderr(&other).contains("nothing of it was run"), "{}", stderr(&other));
+    assert!(!place.0.join("ran").exists());
+    let done = action(&sum, "rtt min >= 40ms\nup loss <= 0%");
+    assert_eq!(done.status.code(), Some(0), "{}{}", stdout(&done), stderr(&done));
+    assert_eq!(std::fs::read_to_string(place.0.join("server.out")).expect("there"), "it's /bin/sh\n");
+    let document = common::schemas::document(&std::fs::read(place.0.join("line.json")).expect("there"));
+    assert_eq!(
+        (&document["preset"], &document["expected"][1]["holds"]),
+        (&"cable-evening".into(), &true.into())
+    );
+    let fails = action(&sum, "rtt min < 10ms");
+    assert_eq!(fails.status.code(), Some(5), "{}", stderr(&fails));
+}

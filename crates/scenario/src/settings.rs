@@ -77,11 +77,56 @@ pub fn set(text: &str, settings: &[Setting]) -> Result<String, BadSetting> {
         reason: format!("the file is no TOML: {}", error.message()),
     })?;
     for setting in settings {
+        let is_known = |key: &str| TOP_KEYS.contains(&key) || text.contains(&format!("${{{key}}}"));
+        no_slip(&document, &setting.path, is_known)
+            .map_err(|reason| BadSetting { path: setting.path.clone(), reason })?;
         make_policy(document.as_table_mut(), &setting.path);
         set_one(document.as_table_mut(), setting)
             .map_err(|reason| BadSetting { path: setting.path.clone(), reason })?;
     }
     Ok(document.to_string())
+}
+
+/// What is set at this path, as it is written in the file, without quotes; `None`: nothing, or no value.
+///
+/// ```
+/// use tidegate_scenario::settings::get;
+///
+/// assert_eq!(get("[home]\nup = '5mbit'", "home.up").as_deref(), Some("5mbit"));
+/// ```
+#[must_use]
+pub fn get(text: &str, path: &str) -> Option<String> {
+    let mut document: DocumentMut = text.parse().ok()?;
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    let mut item = document.get_mut(first)?;
+    for key in rest.split('.').filter(|key| !key.is_empty()) {
+        item = within(item, key).ok()?;
+    }
+    match item.as_value()? {
+        Value::String(text) => Some(text.value().clone()),
+        Value::Array(_) | Value::InlineTable(_) => None,
+        other => Some(other.to_string().trim().to_owned()),
+    }
+}
+
+/// Keys of a scenario that may be set where its file does not have them.
+const TOP_KEYS: [&str; 8] = ["about", "duration", "jitter", "repeats", "seed", "source", "step", "warm-up"];
+
+/// Refuses the name of a value that `[values]` does not have and that no text uses.
+fn no_slip(file: &DocumentMut, path: &str, is_known: impl Fn(&str) -> bool) -> Result<(), String> {
+    let Some(values) = file.get("values").and_then(Item::as_table_like) else { return Ok(()) };
+    let name = path.strip_prefix("values.").unwrap_or(path);
+    let is_elsewhere = name == path && file.contains_key(name);
+    if name.contains('.') || is_elsewhere || values.contains_key(name) || is_known(name) {
+        return Ok(());
+    }
+    let known = names(values);
+    let all: Vec<&str> = known.iter().map(String::as_str).collect();
+    let near = match nearest(name, all.iter().copied().chain(TOP_KEYS)) {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => ".".to_owned(),
+    };
+    Err(format!("the scenario has no value of this name{near} Its table [values] has {}", all.join(", ")))
 }
 
 /// The path of a named value, or the path itself: `target` is `values.target` where `[values]` has it.
@@ -281,6 +326,12 @@ traffic = [{ tcp = 'a -> server', count = 2 }, { tcp = 'b -> server', id = 'othe
         );
         assert!(of("loads.two.traffic", "1").contains("this is a list or a table"));
         assert!(of("home..up", "1").contains("a path is keys"));
+        assert_eq!(
+            of("tagret", "1ms"),
+            "! tagret: the scenario has no value of this name; did you mean `target`? Its table [values] has target"
+        );
+        assert!(of("values.tagret", "1ms").contains("did you mean `target`?"));
+        assert!(of("repaets", "3").contains("did you mean `repeats`?"));
         assert_eq!(of("title.x", "1"), "! title.x: nothing is below `x`");
     }
 }

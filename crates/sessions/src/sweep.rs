@@ -30,6 +30,8 @@ const DONE: &str = "# run ";
 /// The most runs of one sweep, and of one part of it, whose rows are kept in memory.
 pub const MAX_RUNS: u64 = 100_000_000;
 const MAX_PART: u64 = 1_000_000;
+/// Runs of which a preview has a row.
+const MAX_PREVIEW: usize = 20_000;
 /// The most bytes of a journal.
 const MAX_JOURNAL: u64 = 2 << 30;
 /// Cases whose text is read before anything runs; of more, the first and the last.
@@ -241,6 +243,37 @@ impl<'j> PreparedSweep<'j> {
             ..SweepRun::new(run, case as u32, &self.job.cases[case].settings)
         };
         Ok(Some((run, figures(&record))))
+    }
+
+    /// All runs, none of them made: the first of each policy and load in the first case is simulated to
+    /// know its figures, and all others have these. What a question to the table refuses here it refuses of
+    /// the rows. `None`: it was stopped.
+    ///
+    /// # Errors
+    /// A case that cannot be prepared.
+    pub fn preview(&self, stop: &AtomicBool) -> Result<Option<SweepTable>, Error> {
+        let (repeats, pairs) = (u64::from(self.repeats), self.pairs.len() as u64);
+        let mut firsts = Vec::new();
+        for pair in 0..pairs {
+            let Some((run, _)) = self.run(pair * repeats, stop).map_err(Error::Invalid)? else {
+                return Ok(None);
+            };
+            firsts.push(run);
+        }
+        let mut table = SweepTable { head: self.head.clone(), runs: BTreeMap::new() };
+        for number in self.numbers().take(MAX_PREVIEW) {
+            let (of_case, repeat) = (number / repeats, (number % repeats) as u32);
+            let (case, first) = ((of_case / pairs) as usize, &firsts[(of_case % pairs) as usize]);
+            let run = SweepRun {
+                policy: first.policy.clone(),
+                load: first.load.clone(),
+                repeat,
+                figures: first.figures.clone(),
+                ..SweepRun::new(number, case as u32, &self.job.cases[case].settings)
+            };
+            table.runs.insert(number, run);
+        }
+        Ok(Some(table))
     }
 
     /// A case, made ready by the first run that needs it.

@@ -10,10 +10,13 @@ use crate::sweep::{PreparedSweep, SweepJob, SweepWatch, read};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tidegate_measure::paired::mean_interval;
 use tidegate_scenario::model::Scenario;
-use tidegate_scenario::settings::Setting;
+use tidegate_scenario::settings::{Setting, get};
 use tidegate_scenario::{CaseChoice, Files};
-use tidegate_sweep::{AxisValues, SweepAxis, SweepCase, TuneBound, TuneGoal, TuneRank, ValueRange, search};
+use tidegate_sweep::{
+    AxisValues, SweepAxis, SweepCase, TuneBound, TuneGoal, TuneRank, ValueRange, number_of, search,
+};
 
 /// How many of the best are simulated again.
 const CHECKED: usize = 3;
@@ -68,8 +71,8 @@ pub struct TunedPoint {
 pub enum CheckedWith {
     /// Other seeds: the first, and how many.
     Seeds(u64, u32),
-    /// Another load, with the seeds of the search.
-    Load(String),
+    /// Another load, with other seeds, too: the first, and how many.
+    Load(String, u64, u32),
 }
 
 /// The best points, simulated otherwise.
@@ -83,6 +86,9 @@ pub struct TuneCheck {
     pub own: TunedPoint,
     /// The best points of the search, the best first.
     pub best: Vec<TunedPoint>,
+    /// For each of them, where the mean of its objective minus that with the scenario's own values lies with
+    /// 95 % confidence (Student's t of pairs with the same seed); `None`: a run has no value.
+    pub differences: Vec<Option<(f64, f64)>>,
 }
 
 /// What a search found.
@@ -119,8 +125,18 @@ pub struct TuneResult {
     pub stopped: bool,
 }
 
-/// The means of figures over the repeats of a case, each with its unit.
-type Means = Vec<(Option<f64>, String)>;
+/// A figure of a case.
+#[derive(Clone, Debug, Default)]
+struct Measured {
+    /// Its mean over the repeats; `None`: a run has no value.
+    mean: Option<f64>,
+    unit: String,
+    /// Of each repeat, where all have one.
+    values: Vec<f64>,
+}
+
+/// The figures of a case: the objective, and those that have bounds.
+type Means = Vec<Measured>;
 
 /// Searches.
 ///
@@ -128,7 +144,7 @@ type Means = Vec<(Option<f64>, String)>;
 /// The scenario has several policies or loads; a figure that it does not have, or that has no value with its
 /// own values; a parameter that is no range; a bound with another unit; values that all are refused.
 pub fn tune(job: &TuneJob<'_>, files: &(dyn Files + Sync), watch: &TuneWatch<'_>) -> Result<TuneResult> {
-    let ranges = ranges(job.axes)?;
+    let ranges = ranges(job)?;
     let (scenario, other_loads) = one_case(job, files)?;
     let (policy, load) = scenario.cases[0];
     let (policy_name, load_name) =
@@ -141,8 +157,8 @@ pub fn tune(job: &TuneJob<'_>, files: &(dyn Files + Sync), watch: &TuneWatch<'_>
     let bench = Bench { job, files, watch };
     let Some(own) = bench.means(&[Vec::new()], &choice)? else { return stopped() };
     let own = own.into_iter().next().unwrap_or_default();
-    let large = job.goal.is_large(&own[0].1).map_err(|wrong| Error::Invalid(wrong.0))?;
-    let unit = own[0].1.clone();
+    let large = job.goal.is_large(&own[0].unit).map_err(|wrong| Error::Invalid(wrong.0))?;
+    let unit = own[0].unit.clone();
     let limits = limits(job, &own)?;
     let judge = Judge { bounds: job.bounds, limits: &limits, large };
     let mut result = TuneResult {
@@ -151,7 +167,7 @@ pub fn tune(job: &TuneJob<'_>, files: &(dyn Files + Sync), watch: &TuneWatch<'_>
         seeds: (scenario.seed, scenario.repeats),
         large,
         unit,
-        limits: limits.iter().copied().zip(own[1..].iter().map(|one| one.1.clone())).collect(),
+        limits: limits.iter().copied().zip(own[1..].iter().map(|one| one.unit.clone())).collect(),
         own: judge.point(Vec::new(), &own),
         tried: Vec::new(),
         best: Vec::new(),
@@ -184,13 +200,24 @@ fn stopped() -> Result<TuneResult> {
     Err(Error::Partial("stopped before anything was tried".into()))
 }
 
-fn ranges(axes: &[SweepAxis]) -> Result<Vec<ValueRange>> {
+fn ranges(job: &TuneJob<'_>) -> Result<Vec<ValueRange>> {
+    let axes = job.axes;
     let range = |axis: &SweepAxis| match &axis.values {
-        AxisValues::Range(range) => Ok(range.clone()),
-        AxisValues::List(_) => Err(Error::Invalid(format!(
-            "{} is a list: a search needs a range, such as {}=1..100ms:log (`tidegate sweep` takes lists)",
-            axis.path, axis.path
-        ))),
+        AxisValues::Range(range) => match other_unit(job.text, &axis.path, range) {
+            Some(remedy) => Err(Error::Invalid(remedy)),
+            None => Ok(range.clone()),
+        },
+        AxisValues::List(list) => {
+            let (path, count) = (&axis.path, list.len());
+            let what = match list.as_slice() {
+                [one] => format!("the value {one}"),
+                _ => format!("a list of {count} values"),
+            };
+            Err(Error::Invalid(format!(
+                "{path} has {what}: a search needs a range of numbers, such as {path}=1..100ms:log (`tidegate sweep` \
+                takes lists)"
+            )))
+        }
     };
     if axes.is_empty() {
         return Err(Error::Invalid(
@@ -198,6 +225,25 @@ fn ranges(axes: &[SweepAxis]) -> Result<Vec<ValueRange>> {
         ));
     }
     axes.iter().map(range).collect()
+}
+
+/// A range without the unit that the scenario's value has, or of another quantity.
+fn other_unit(text: &str, path: &str, range: &ValueRange) -> Option<String> {
+    let now = get(text, path)?;
+    let unit = now.trim_start_matches(|c: char| c.is_ascii_digit() || "-.".contains(c));
+    let (_, kind) = number_of(&now).filter(|_| !unit.is_empty())?;
+    let (low, high) = (range.at(0.0), range.at(1.0));
+    if !range.unit.is_empty() {
+        let differs = number_of(&high).is_some_and(|(_, of)| of != kind);
+        return differs.then(|| {
+            format!("{path} is {now} in the scenario, and the range {low}..{high} has another unit: write it in {unit}")
+        });
+    }
+    let log = if range.log { ":log" } else { "" };
+    Some(format!(
+        "{path} is {now} in the scenario, and the range {low}..{high} has no unit: write {path}={low}..{high}{unit}\
+            {log}"
+    ))
 }
 
 fn written(axes: &[SweepAxis], ranges: &[ValueRange], point: &[f64]) -> Vec<Setting> {
@@ -267,7 +313,7 @@ impl Bench<'_> {
         for run in table.runs.values() {
             by_case.entry(run.case).or_default().push(run);
         }
-        let mean = |case: u32, name: &String| -> (Option<f64>, String) {
+        let mean = |case: u32, name: &String| -> Measured {
             let runs = by_case.get(&case).map_or(&[][..], Vec::as_slice);
             let rows: Vec<_> =
                 runs.iter().filter_map(|run| run.figures.iter().find(|row| row.name == *name)).collect();
@@ -275,7 +321,8 @@ impl Bench<'_> {
             let values = values.filter(|values| !values.is_empty() && values.len() == runs.len());
             let unit =
                 rows.iter().find(|row| row.value.is_some()).map_or(String::new(), |row| row.unit.clone());
-            (values.map(|values| values.iter().map(|value| value / values.len() as f64).sum()), unit)
+            let mean = |values: &Vec<f64>| values.iter().map(|value| value / values.len() as f64).sum();
+            Measured { mean: values.as_ref().map(mean), unit, values: values.unwrap_or_default() }
         };
         Ok(Some(
             cases.iter().map(|case| wanted.iter().map(|name| mean(case.number, name)).collect()).collect(),
@@ -299,12 +346,12 @@ impl Bench<'_> {
                 Err(Error::Invalid(why)) => {
                     let (count, _) = result.refused.get_or_insert((0, why));
                     *count += 1;
-                    all.push(vec![(None, String::new()); 1 + self.job.bounds.len()]);
+                    all.push(vec![Measured::default(); 1 + self.job.bounds.len()]);
                 }
                 Err(other) => return Err(other),
             }
         }
-        let none_so_far = result.tried.is_empty() && all.iter().all(|means| means[0].0.is_none());
+        let none_so_far = result.tried.is_empty() && all.iter().all(|means| means[0].mean.is_none());
         match (&result.refused, none_so_far) {
             (Some((_, why)), true) => Err(Error::Invalid(why.clone())),
             _ => Ok(Some(all)),
@@ -315,11 +362,11 @@ impl Bench<'_> {
 /// The bounds as numbers, where these are the figures with the scenario's own values.
 fn limits(job: &TuneJob<'_>, own: &Means) -> Result<Vec<f64>> {
     let figure = |of: &str| format!("{of} has no value with the scenario's own values");
-    if own[0].0.is_none() {
+    if own[0].mean.is_none() {
         return Err(Error::Invalid(figure(&job.goal.figure)));
     }
-    let one = |(bound, (value, unit)): (&TuneBound, &(Option<f64>, String))| {
-        let now = value.ok_or_else(|| Error::Invalid(figure(&bound.figure)))?;
+    let one = |(bound, Measured { mean, unit, .. }): (&TuneBound, &Measured)| {
+        let now = mean.ok_or_else(|| Error::Invalid(figure(&bound.figure)))?;
         bound.limit(now, unit).map_err(|wrong| Error::Invalid(wrong.0))
     };
     job.bounds.iter().zip(&own[1..]).map(one).collect()
@@ -334,8 +381,8 @@ struct Judge<'j> {
 
 impl Judge<'_> {
     fn point(&self, settings: Vec<Setting>, means: &Means) -> TunedPoint {
-        let objective = means[0].0;
-        let bounds: Vec<Option<f64>> = means[1..].iter().map(|one| one.0).collect();
+        let objective = means[0].mean;
+        let bounds: Vec<Option<f64>> = means[1..].iter().map(|one| one.mean).collect();
         let each = self.bounds.iter().zip(self.limits).zip(&bounds);
         let broken = each
             .map(|((bound, limit), value)| value.map_or(f64::INFINITY, |value| bound.broken(value, *limit)));
@@ -378,10 +425,10 @@ fn check(bench: &Bench<'_>, choice: &CaseChoice, loads: &[String], result: &mut 
     let others = count.max(FEWEST_SEEDS);
     let other_seeds = first.wrapping_add(u64::from(count));
     let with_seeds = CaseChoice { seed: Some(other_seeds), repeats: Some(others), ..choice.clone() };
-    let mut ways = vec![(CheckedWith::Seeds(other_seeds, others), with_seeds)];
+    let mut ways = vec![(CheckedWith::Seeds(other_seeds, others), with_seeds.clone())];
     for load in loads {
-        let with_load = CaseChoice { loads: vec![load.clone()], ..choice.clone() };
-        ways.push((CheckedWith::Load(load.clone()), with_load));
+        let with_load = CaseChoice { loads: vec![load.clone()], ..with_seeds.clone() };
+        ways.push((CheckedWith::Load(load.clone(), other_seeds, others), with_load));
     }
     for (with, choice) in ways {
         if bench.watch.stop.load(Ordering::Relaxed) {
@@ -398,23 +445,35 @@ fn check(bench: &Bench<'_>, choice: &CaseChoice, loads: &[String], result: &mut 
                 break;
             }
             // That load does not measure the figures.
-            (Err(Error::Invalid(why)), CheckedWith::Load(name)) if why.contains("no figure is called") => {
+            (Err(Error::Invalid(why)), CheckedWith::Load(name, ..))
+                if why.contains("no figure is called") =>
+            {
                 result.other_loads.push(name.clone());
                 continue;
             }
             (Err(other), _) => return Err(other),
         };
         let Ok(limits) = limits(bench.job, &own) else {
-            if let CheckedWith::Load(name) = with {
+            if let CheckedWith::Load(name, ..) = with {
                 result.other_loads.push(name);
             }
             continue;
         };
         let judge = Judge { bounds: bench.job.bounds, limits: &limits, large: result.large };
+        let differences = means.iter().map(|one| difference(&one[0].values, &own[0].values)).collect();
         let best =
             best.iter().zip(&means).map(|(settings, means)| judge.point(settings.clone(), means)).collect();
         let own = judge.point(Vec::new(), &own);
-        result.checks.push(TuneCheck { with, limits, own, best });
+        result.checks.push(TuneCheck { with, limits, own, best, differences });
     }
     Ok(())
+}
+
+/// Where the mean of one minus the other lies, of pairs with the same seed.
+fn difference(one: &[f64], other: &[f64]) -> Option<(f64, f64)> {
+    if one.len() != other.len() {
+        return None;
+    }
+    let each: Vec<f64> = one.iter().zip(other).map(|(one, other)| one - other).collect();
+    mean_interval(&each)
 }

@@ -169,7 +169,9 @@ fn range(text: &str) -> Result<Option<(ValueRange, Option<usize>)>, BadAxis> {
 
 /// A number and what stands behind it.
 fn number(text: &str) -> Option<(f64, &str)> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let length = digits.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(digits.len());
+    let end = text.len() - digits.len() + length;
     let unit = &text[end..];
     let is_unit = unit.chars().all(|c| c.is_ascii_alphabetic() || "%/".contains(c));
     Some((text[..end].parse().ok().filter(|_| is_unit)?, unit))
@@ -259,6 +261,8 @@ mod tests {
         assert_eq!(list("a=0.1..0.3:3,0.9"), "0.1 0.2 0.3 0.9");
         assert_eq!(list("a=1..3s:lin3"), "1s 2s 3s");
         assert_eq!(list("a=100000..3000000:2"), "100000 3000000");
+        assert_eq!(list("a=-5..5ms:3"), "-5ms 0ms 5ms");
+        assert!(list("a=-5..50ms").starts_with("ValueRange { low: -5.0, high: 50.0, unit: \"ms\""));
         assert!(
             list("a=1..100mbit:log")
                 .starts_with("ValueRange { low: 1.0, high: 100.0, unit: \"mbit\", log: true")
@@ -274,6 +278,7 @@ mod tests {
         assert!(list("a=1kbit..2mbit:3").contains("both ends in one unit"));
         assert!(list("a=0..2:log3").contains("logarithmic ones above 0"));
         assert!(list("a=2..1:lin3").contains("go upwards"));
+        assert!(list("a=-1..2:log3").contains("logarithmic ones above 0"));
         assert!(list("a=1..2:lin1").contains("no number of values"));
         assert!(list("a=1..2,5").contains("needs the number of its values"));
         assert!(list("a=x..1:log3").contains("the ends of a range are numbers"));

@@ -1,6 +1,6 @@
 //! Harm: how much worse a workload does beside another one than alone (Ware, Mukerjee, Seshan and Sherry,
 //! "Beyond Jain's Fairness Index: Setting the Bar for the Deployment of Congestion Control Algorithms",
-//! HotNets 2019).
+//! HotNets 2019, propose the term). The formulas are written here in tidegate's words, not quoted.
 
 /// How much worse a figure is than alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub(crate) fn harm(alone: f64, beside: f64, more_is_better: bool) -> Option<f64>
 mod tests {
     use super::*;
 
-    /// The paper's examples: 10 Mbit/s alone and 5 beside another; 20 ms alone and 80 beside.
+    /// 10 Mbit/s alone and 5 beside another; 20 ms alone and 80 beside.
     #[test]
     fn harm_is_the_share_that_is_lost() {
         assert_eq!((harm(10e6, 5e6, true), harm(0.02, 0.08, false)), (Some(0.5), Some(0.75)));

@@ -8,10 +8,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 use rustix::process::Signal;
@@ -43,8 +44,42 @@ pub fn run(words: &[OsString]) -> io::Result<Ended> {
     let ignored = crate::interrupt::ignore();
     let status = command.status();
     drop(ignored);
-    let code = code_of(status?);
-    Ok(if code == REFUSED { Ended::Refused } else { Ended::Code(u8::try_from(code & 0xff).unwrap_or(1)) })
+    Ok(Ended::of(status?))
+}
+
+/// Starts this program with `words`, apart, with this socket as its input. It ends with us.
+///
+/// # Errors
+/// It cannot be started at all.
+pub fn start(words: &[OsString], input: OwnedFd) -> io::Result<Apart> {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0(OUTER).args(words).stdin(Stdio::from(input));
+    Ok(Apart { child: crate::process::die_with_parent(&mut command).spawn()? })
+}
+
+/// A program that was started apart.
+#[derive(Debug)]
+pub struct Apart {
+    child: Child,
+}
+
+impl Apart {
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub fn wait(mut self) -> io::Result<Ended> {
+        Ok(Ended::of(self.child.wait()?))
+    }
+}
+
+impl Ended {
+    fn of(status: ExitStatus) -> Ended {
+        match code_of(status) {
+            REFUSED => Ended::Refused,
+            code => Ended::Code(u8::try_from(code & 0xff).unwrap_or(1)),
+        }
+    }
 }
 
 /// Plays the outer stage if that is what this process was started for, and never returns then. True: this
@@ -53,6 +88,7 @@ pub fn run(words: &[OsString]) -> io::Result<Ended> {
 /// Must be called before any thread is started.
 #[must_use]
 pub fn stage() -> bool {
+    crate::attach::stage();
     let name = std::env::args_os().next().unwrap_or_default();
     if here() {
         let _ = own_proc();

@@ -25,6 +25,7 @@ compile_error!(
 
 mod address;
 pub mod apart;
+pub mod attach;
 pub mod boot;
 pub mod bpf;
 pub mod confine;

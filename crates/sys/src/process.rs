@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal};
 
@@ -18,6 +18,11 @@ pub struct ProcessInfo {
     pub words: Vec<String>,
     /// A signal has stopped it (SIGSTOP, SIGTSTP), and none lets it continue.
     pub is_stopped: bool,
+}
+
+/// Sends a program's output to where ours of errors goes.
+pub fn output_to_stderr(command: &mut Command) {
+    command.stdout(Stdio::from(std::io::stderr()));
 }
 
 /// Makes the kernel kill the command's process when the thread that starts it ends.

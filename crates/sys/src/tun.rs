@@ -51,6 +51,12 @@ impl Tun {
         Tun::of_kind(name, true)
     }
 
+    /// A device that [`crate::attach::attach`] made in another network namespace.
+    #[must_use]
+    pub fn attached(fd: OwnedFd) -> Tun {
+        Tun { fd, frames: false }
+    }
+
     fn of_kind(name: &str, frames: bool) -> io::Result<Tun> {
         let mut request = ifreq::with_flags(name, if frames { FRAMES } else { PLAIN })?;
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;

@@ -7,16 +7,19 @@ pub use options::Options;
 
 use crate::exit::CliExit;
 use crate::script_options::ScriptOptions;
+use crate::sweep::results::{pair, wanted};
 use anyhow::Context;
 use std::path::Path;
 use std::process::ExitCode;
 use tidegate_scenario::model::Scenario;
 use tidegate_scenario::shell::{exact_time, quoted_path};
 use tidegate_sessions::bundle::{
-    self, BundleFault, BundleJob, CheckedBundle, Citation, Outcome, ProgramRun, Provenance, option,
+    self, BundleFault, BundleJob, BundlePlot, CheckedBundle, Citation, Outcome, ProgramRun, Provenance,
+    option,
 };
 use tidegate_sessions::simulated::ScenarioFiles;
 use tidegate_sessions::sweep::SweepJob;
+use tidegate_sweep::SweepQuery;
 
 /// This program's own file, also where it was replaced since it was started.
 const PROGRAM: &str = "/proc/self/exe";
@@ -48,12 +51,8 @@ fn make(options: &Options) -> anyhow::Result<ExitCode> {
     let cases = file.plan.cases()?;
     let narrow = |scenario: &mut Scenario| file.narrow(scenario);
     let disk = ScenarioFiles { sandbox: options.sandbox.into() };
-    let plots: Vec<(String, Vec<String>)> = options
-        .plot
-        .iter()
-        .map(|what| Ok((what.clone(), plot_words(options, what)?)))
-        .collect::<Result<_, _>>()
-        .map_err(refused)?;
+    let plots: Vec<BundlePlot> =
+        options.plot.iter().map(|what| plot(options, what)).collect::<Result<_, _>>().map_err(refused)?;
     let citation = Citation { title: title(options, path, &text, &disk), authors: options.author.clone() };
     let job = BundleJob {
         sweep: SweepJob {
@@ -149,6 +148,16 @@ fn case_words(options: &Options) -> Result<Vec<String>, String> {
     words(all)
 }
 
+fn plot(options: &Options, what: &str) -> Result<BundlePlot, String> {
+    let only = options.only_drawn.iter().map(|one| pair(one)).collect::<Result<_, _>>()?;
+    Ok(BundlePlot {
+        name: what.to_owned(),
+        words: plot_words(options, what)?,
+        wanted: wanted(what)?,
+        query: SweepQuery { only, by: options.by.clone(), ..SweepQuery::default() },
+    })
+}
+
 fn plot_words(options: &Options, what: &str) -> Result<Vec<String>, String> {
     let mut all = vec![("--plot", Some(what.to_owned()))];
     all.extend((!options.by.is_empty()).then(|| ("--by", Some(options.by.join(",")))));
@@ -230,13 +239,16 @@ fn found(dir: &Path, CheckedBundle { check, .. }: &CheckedBundle) -> String {
             BundleFault::Added => "it is not listed in SHA256SUMS",
             BundleFault::Differs => "made again, it is another result",
             BundleFault::NotWritten => "it was not made again",
+            BundleFault::NotAsStated => {
+                "provenance.json has another SHA-256 or length of it, or does not name it"
+            }
+            BundleFault::NotListed => "provenance.json names it, and SHA256SUMS does not",
+            BundleFault::OtherRuns => "its scenario, sweep, runs or seeds are not those of the files",
         };
         out.push_str(&format!("{name}: {why}\n"));
     }
     let of = |count: u64| format!("{count} file{}", if count == 1 { "" } else { "s" });
-    let is_of_files = |fault: &BundleFault| {
-        matches!(fault, BundleFault::Changed | BundleFault::Missing | BundleFault::Added)
-    };
+    let is_of_files = |fault: &BundleFault| !matches!(fault, BundleFault::Differs | BundleFault::NotWritten);
     let files = check.faults.iter().filter(|(_, fault)| is_of_files(fault)).count() as u64;
     match (files, check.results) {
         (0, None) => out.push_str(&format!(
@@ -251,7 +263,10 @@ fn found(dir: &Path, CheckedBundle { check, .. }: &CheckedBundle) -> String {
                 _ => format!("{} made again: {differ} not the same\n", results_of(results)),
             });
         }
-        (some, _) => out.push_str(&format!("{shown}: {} not as they were; nothing was run\n", of(some))),
+        (some, _) => {
+            let of = format!("{some} fault{}", if some == 1 { "" } else { "s" });
+            out.push_str(&format!("{shown}: {of}; nothing was run\n"));
+        }
     }
     if !check.same_program {
         out.push_str(&format!(

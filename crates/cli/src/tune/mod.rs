@@ -114,7 +114,7 @@ fn document(options: &Options, result: &TuneResult) -> String {
     let check = |check: &TuneCheck| {
         let (seed, repeats, load) = match &check.with {
             CheckedWith::Seeds(seed, count) => (*seed, *count, &result.load),
-            CheckedWith::Load(load) => (result.seeds.0, result.seeds.1, load),
+            CheckedWith::Load(load, seed, count) => (*seed, *count, load),
         };
         json!({
             "load": load,
@@ -123,6 +123,7 @@ fn document(options: &Options, result: &TuneResult) -> String {
             "limits": check.limits,
             "own": point(&check.own),
             "best": check.best.iter().map(point).collect::<Vec<_>>(),
+            "differences": check.differences.iter().map(|one| json!(one)).collect::<Vec<_>>(),
         })
     };
     let document = json!({

@@ -18,8 +18,8 @@ An objective is a figure (voip.p99, p99 voip): delays, durations and losses are 
 and `max FIGURE` say so. A bound is FIGURE >= VALUE or <=; N % of a figure with a unit is of what it is with the \
 scenario's own values. docs/tune.md has the rest.
 
-Exit codes: 0 better values were found; 1 none that keep the bounds, or none better than the scenario's own; 2 wrong \
-usage or input; 3 partial result (interrupted).
+Exit codes: 0 better values were found, and are better with other seeds; 1 none that keep the bounds, or none better \
+than the scenario's own; 2 wrong usage or input; 3 partial result (interrupted).
 
 Examples:
   tidegate tune modem.toml --set target=1..50ms:log --objective 'p99 ping' --subject 'upload >= 90%'
@@ -36,7 +36,7 @@ pub struct Options {
     /// A bound: 'upload >= 90%', 'ping.p95 <= 30ms'; may be repeated
     #[arg(long, value_name = "BOUND", value_parser = TuneBound::parse)]
     pub subject: Vec<TuneBound>,
-    /// How many points are tried at most
+    /// How many points are tried at most, from 4 to 10000
     #[arg(long, value_name = "N", default_value_t = 60,
         value_parser = clap::value_parser!(u32).range(FEWEST_TRIED as i64..=10_000))]
     pub tries: u32,

@@ -1,6 +1,7 @@
 //! What a search says on a terminal, and its drawing.
 
 use super::options::Options;
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 use tidegate_analysis::experiment::written;
 use tidegate_measure::numbers::USUAL;
@@ -64,11 +65,41 @@ impl Shown<'_> {
         }
     }
 
-    /// The best point, if it is better than the scenario's own values.
+    /// The best point, if it is better than the scenario's own values: with other seeds by more than
+    /// chance, or because those break a bound.
     pub(super) fn found(&self) -> Option<&TunedPoint> {
         let best = &self.result.tried[*self.result.best.first()?];
         let own = &self.result.own;
-        (self.is_better(best, own) || !own.rank.is_feasible()).then_some(best)
+        if !own.rank.is_feasible() {
+            return Some(best);
+        }
+        let seeds = self.result.checks.iter().find(|one| matches!(one.with, CheckedWith::Seeds(..)));
+        let is_confirmed = seeds.is_none_or(|check| self.compared(check) == Some(Ordering::Less));
+        (self.is_better(best, own) && is_confirmed).then_some(best)
+    }
+
+    /// The best against the scenario's own values in a check: less is better, equal means that the interval
+    /// of the difference has 0 in it. `None`: a run has no value.
+    fn compared(&self, check: &TuneCheck) -> Option<Ordering> {
+        let (low, high) = check.differences.first().copied().flatten()?;
+        let (low, high) = if self.result.large { (-high, -low) } else { (low, high) };
+        Some(match (high < 0.0, low > 0.0) {
+            (true, _) => Ordering::Less,
+            (_, true) => Ordering::Greater,
+            _ => Ordering::Equal,
+        })
+    }
+
+    /// How far the best is above the scenario's own values: `0.4 ms to 1.2 ms less`.
+    fn margin(&self, (low, high): (f64, f64)) -> String {
+        let figure = &self.options.objective.figure;
+        let shown = |value: f64| written(figure, value.abs(), &self.result.unit, USUAL);
+        match (high < 0.0, low > 0.0) {
+            _ if low == high && low == 0.0 => "the same in each run".to_owned(),
+            (true, _) => format!("{} to {} less", shown(high), shown(low)),
+            (_, true) => format!("{} to {} more", shown(low), shown(high)),
+            _ => format!("from {} less to {} more", shown(low), shown(high)),
+        }
     }
 
     fn limits(&self) -> Vec<f64> {
@@ -126,6 +157,13 @@ impl Shown<'_> {
                     options.objective.figure
                 );
             }
+            None if self.is_better(best, &result.own) => {
+                let _ = writeln!(
+                    out,
+                    "The best with the seeds of the search is not better than the scenario's own values with other \
+                    seeds"
+                );
+            }
             None => {
                 let _ = writeln!(out, "No point is better than the scenario's own values");
             }
@@ -142,7 +180,10 @@ impl Shown<'_> {
         if self.found().is_some() {
             let set: Vec<String> =
                 best.settings.iter().map(|one| format!(" --set {}", quoted(&one.to_string()))).collect();
-            let _ = writeln!(out, "\nUse it: tidegate sim {}{}", quoted_input(&options.file), set.concat());
+            let cases = options.cases.choice().words(options.cases.seed);
+            let file = quoted_input(&options.file);
+            let sandbox = options.sandbox.words();
+            let _ = writeln!(out, "\nUse it: tidegate sim {file}{}{cases}{sandbox}", set.concat());
         }
         out
     }
@@ -175,23 +216,31 @@ impl Shown<'_> {
 
     /// What remains with other seeds and loads.
     fn checks(&self, out: &mut String) {
-        for TuneCheck { with, limits, own, best } in &self.result.checks {
+        for check in &self.result.checks {
+            let TuneCheck { with, limits, own, best, differences } = check;
             let name = match with {
                 CheckedWith::Seeds(first, count) => {
                     format!("With {} that the search did not use", seeds(*first, *count))
                 }
-                CheckedWith::Load(load) => format!("With the load {load}"),
+                CheckedWith::Load(load, first, count) => {
+                    format!("With the load {load} and {}", seeds(*first, *count))
+                }
             };
             let Some(first) = best.first() else { continue };
             let (now, before) = (self.objective(first), self.objective(own));
-            let verdict = match (self.is_better(first, own), self.is_better(own, first)) {
-                (true, _) => "better",
-                (_, true) => "worse",
-                _ => "neither better nor worse",
+            let verdict = match self.compared(check) {
+                Some(Ordering::Less) => "better",
+                Some(Ordering::Greater) => "worse",
+                Some(Ordering::Equal) => "not clearly better or worse",
+                None => "not compared, as a run has no value",
             };
+            let margin = differences.first().copied().flatten();
+            let margin = margin.map_or(String::new(), |margin| {
+                format!(" (the difference, with 95 % confidence: {})", self.margin(margin))
+            });
             let _ = writeln!(
                 out,
-                "{name}: the best has {} {now}, the scenario's own values {before}: {verdict}",
+                "{name}: the best has {} {now}, the scenario's own values {before}: {verdict}{margin}",
                 self.options.objective.figure
             );
             for line in self.broken(first, limits) {
@@ -199,12 +248,12 @@ impl Shown<'_> {
             }
             let ahead = (1..best.len()).find(|at| best[*at].rank.compare(&first.rank).is_lt());
             if let Some(at) = ahead {
-                let _ = writeln!(out, "  there, best {} is better than best 1", at + 1);
+                let _ = writeln!(out, "  there, best {} has a better mean than best 1", at + 1);
             }
         }
         let result = self.result;
         if !result.checks.is_empty()
-            && !result.checks.iter().any(|one| matches!(one.with, CheckedWith::Load(_)))
+            && !result.checks.iter().any(|one| matches!(one.with, CheckedWith::Load(..)))
         {
             let _ = writeln!(
                 out,

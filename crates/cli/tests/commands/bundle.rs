@@ -114,7 +114,12 @@ fn a_bundle_gives_the_same_bytes_in_another_directory() {
             .expect("sh runs")
     };
     let (out, err) = must_end(&script(&moved, &["-new dir"]), 0);
-    assert!(out.starts_with("All 4 results are the same to the byte: /") && err.is_empty(), "{out}{err}");
+    assert!(out == "All 4 results are the same to the byte\n" && err.is_empty(), "{out}{err}");
+    // Without a name nothing is left behind.
+    let entries = || fs::read_dir(&place.0).expect("there").count();
+    let before = entries();
+    must_end(&script(&moved, &[]), 0);
+    assert_eq!(entries(), before);
     let same = ["results/rows.csv", "results/summary.json", "figures/01-rate-ping.p95.pdf"];
     assert_eq!(sha256sum(&moved, &same), sha256sum(&place.0.join("-new dir"), &same));
     // A changed input is named, and nothing is run.
@@ -123,12 +128,44 @@ fn a_bundle_gives_the_same_bytes_in_another_directory() {
     let (out, _) = must_end(&tidegate(&moved, &["bundle", "--check", "."]), 1);
     assert_eq!(
         out,
-        "inputs/lib/settings.sh: it changed since the bundle was made\n.: 1 file not as they were; nothing was run\n"
+        "inputs/lib/settings.sh: it changed since the bundle was made\n.: 1 fault; nothing was run\n"
     );
     let (_, err) = must_end(&script(&moved, &[]), 1);
     assert!(err.contains("inputs/lib/settings.sh: FAILED") && err.contains("was changed since"), "{err}");
-    // Where the list was changed as well, the results differ.
+    assert_eq!(entries(), before);
+    // The document has the sum and the length, too.
     sign(&moved, "inputs/lib/settings.sh");
+    let (out, _) = must_end(&tidegate(&moved, &["bundle", "--check", "."]), 1);
+    let stated =
+        "inputs/lib/settings.sh: provenance.json has another SHA-256 or length of it, or does not name it\n";
+    assert_eq!(out, format!("{stated}.: 1 fault; nothing was run\n"));
+    // Where that was changed as well, the results differ.
+    let path = moved.join("provenance.json");
+    let mut provenance: serde_json::Value =
+        serde_json::from_slice(&fs::read(&path).expect("there")).expect("JSON");
+    let sum = sha256sum(&moved, &["inputs/lib/settings.sh"]);
+    for file in provenance["inputs"].as_array_mut().expect("a list") {
+        if file["name"] == "inputs/lib/settings.sh" {
+            (file["sha256"], file["bytes"]) = (sum[..64].into(), 9.into());
+        }
+    }
+    let rewrite = |document: &serde_json::Value| {
+        fs::write(&path, document.to_string()).expect("written");
+        sign(&moved, "provenance.json");
+    };
+    for (member, value) in [("sweep", "x".into()), ("runs", 9.into()), ("seeds", vec![1].into())] {
+        let mut other: serde_json::Value = provenance.clone();
+        other[member] = value;
+        rewrite(&other);
+        let (out, _) = must_end(&tidegate(&moved, &["bundle", "--check", "."]), 1);
+        assert!(
+            out.starts_with(
+                "provenance.json: its scenario, sweep, runs or seeds are not those of the files\n"
+            ),
+            "{member}: {out}"
+        );
+    }
+    rewrite(&provenance);
     let output = tidegate(&moved, &["bundle", "--check", "."]);
     let (out, err) = must_end(&output, 1);
     assert!(out.contains("results/rows.csv: made again, it is another result\n"), "{out}");
@@ -196,6 +233,13 @@ fn what_no_bundle_can_hold_is_refused() {
         ("sc/s.toml -o -", "several files are written; name a directory"),
         ("sc/s.toml --set rate=1..9 -o b", "needs the number of its values"),
         ("sc/none.toml -o b", "there is no such file"),
+        (
+            "sc/s.toml --plot rtt,ping.p95 -o b",
+            "--plot rtt,ping.p95: no column is called rtt: there are values.rate",
+        ),
+        ("sc/s.toml --plot ping.p9x -o b", "--plot ping.p9x: no run has the figure ping.p9x"),
+        ("sc/s.toml --plot ping.p95 --by rtt -o b", "no column is called rtt"),
+        ("sc/s.toml --plot ping.p95 --where rate=7mbit -o b", "no run is left"),
     ] {
         let words: Vec<&str> = ["bundle"].into_iter().chain(line.split(' ')).collect();
         let (_, err) = must_end(&tidegate(&place.0, &words), 2);

@@ -87,7 +87,13 @@ fn better_values_are_found_and_checked() {
             (one["load"].as_str().unwrap_or_default(), number("seed"), number("repeats"))
         })
         .collect();
-    assert_eq!(with, [("one", 2, 5), ("two", 1, 1)]);
+    assert_eq!(with, [("one", 2, 5), ("two", 2, 5)]);
+    // The interval of the difference, below 0: the best is better there, and has that for the reader.
+    let high = checks[0]["differences"][0][1].as_f64().expect("a difference");
+    assert!(
+        checks[0]["differences"][0][0].as_f64().is_some_and(|low| low <= high && high < 0.0),
+        "{document}"
+    );
     assert_eq!(document["other_loads"], serde_json::json!(["idle"]));
     for (file, begin) in [("f.svg", "<svg"), ("f.pdf", "%PDF-")] {
         let bytes = std::fs::read(place.0.join(file)).expect("a drawing");
@@ -97,12 +103,23 @@ fn better_values_are_found_and_checked() {
     let out = text(&shown.stdout);
     assert!(out.contains("14 points tried, policy codel, load one, each with the seed 1\n"), "{out}");
     assert!(
-        out.contains("With the seeds 2 to 6 that the search did not use: the best has ping.p95 "),
+        out.contains("With the seeds 2 to 6 that the search did not use: the best has ping.p95 ")
+            && out.contains(": better (the difference, with 95 % confidence: "),
         "{out}"
     );
-    assert!(out.contains("With the load two: ") && out.contains("The load idle does not measure"), "{out}");
+    assert!(
+        out.contains("With the load two and the seeds 2 to 6: ")
+            && out.contains("The load idle does not measure"),
+        "{out}"
+    );
     let set = best["set"]["values.rate"].as_str().expect("a value");
-    assert!(out.ends_with(&format!("Use it: tidegate sim t.toml --set values.rate={set}\n")), "{out}");
+    let again = format!("Use it: tidegate sim t.toml --set values.rate={set} --policy codel --load one\n");
+    assert!(out.ends_with(&again), "{out}");
+    // The command has what the search had.
+    let more = ["--repeats", "2", "-d", "1500ms", "--seed", "7", "--private"];
+    let out = text(&tidegate(&place, &[&words[..12], &["--tries", "4"], &more].concat()).stdout);
+    let again = " --policy codel --load one --repeats 2 --duration 1500ms --seed 7 --private\n";
+    assert!(out.ends_with(again), "{out}");
     assert_eq!(tidegate(&place, &[&words[..], &["--json"]].concat()).stdout, json.stdout, "the same again");
 }
 
@@ -142,7 +159,15 @@ fn what_is_not_found_is_said() {
         ),
         (
             &["--set", "rate=2mbit,3mbit", "--objective", "ping.p95", "--load", "one"],
-            "values.rate is a list: a search needs a range",
+            "values.rate has a list of 2 values: a search needs a range",
+        ),
+        (
+            &["--set", "rate=2..5", "--objective", "ping.p95", "--load", "one"],
+            "values.rate is 12mbit in the scenario, and the range 2..5 has no unit: write values.rate=2..5mbit",
+        ),
+        (
+            &["--set", "rate=-5..50ms", "--objective", "ping.p95", "--load", "one"],
+            "the range -5ms..50ms has another unit: write it in mbit",
         ),
         (
             &["--set", "rate=2..5mbit", "--objective", "ping.p9x", "--policy", "codel", "--load", "one"],
@@ -182,7 +207,7 @@ fn what_is_not_found_is_said() {
         ),
         (
             &["--set", "rtae=2..5mbit", "--objective", "ping.p95", "--policy", "codel", "--load", "one"],
-            "rtae",
+            "rtae: the scenario has no value of this name; did you mean `rate`? Its table [values] has rate, drop",
         ),
         (&["--objective", "ping.p95"], "--set"),
     ] {

@@ -1,15 +1,15 @@
 //! A laid-out network with real hosts, for programs that run behind it as long as they like.
 
 use super::error::{Context as _, Error, Result, missing};
-use super::hosts::{Hosts, machines};
+use super::hosts::{self, Hosts, machines};
 use super::scheduling::SchedulingOptions;
-use crate::load::{LoadClock, ProgramLoad, ProgramPlan};
+use crate::load::{LoadClock, PingLoad, PingPlan, ProgramLoad, ProgramPlan};
 use crate::{Driver, Edges, LabHost, LatenessHistogram};
+use std::io;
 use std::net::IpAddr;
-use std::process::{Child, ExitStatus};
 use std::time::Instant;
 use tidegate_packet::{Nanos, Time};
-use tidegate_scenario::lay::{LaidOut, START};
+use tidegate_scenario::lay::{self, LaidOut, START};
 use tidegate_scenario::model::Scenario;
 use tidegate_scenario::run::RunObserver;
 use tidegate_sys::scheduling::SchedulingGuard;
@@ -32,7 +32,8 @@ pub struct RealNetwork<'s> {
 }
 
 impl<'s> RealNetwork<'s> {
-    /// Makes the hosts of a scenario around a network of it that is laid out.
+    /// Makes the hosts of a scenario around a network of it that is laid out. `attached`: hosts that are
+    /// namespaces of others, by name, with the device there ([`tidegate_sys::attach`]).
     ///
     /// # Errors
     /// A host cannot be made, or the machine does not give what `effort` requests.
@@ -40,8 +41,11 @@ impl<'s> RealNetwork<'s> {
         scenario: &'s Scenario,
         mut laid: LaidOut,
         scheduling: SchedulingOptions,
+        attached: Vec<(&str, Tun)>,
     ) -> Result<RealNetwork<'s>> {
-        let (hosts, parties, tuns) = Hosts::new(scenario, &mut laid, None)?;
+        let attached = attached.into_iter().map(|(name, tun)| Ok((node(scenario, name)?, tun)));
+        let attached = attached.collect::<Result<_>>()?;
+        let (hosts, parties, tuns) = Hosts::new(scenario, &mut laid, None, attached)?;
         let turn = scheduling.begin()?;
         let driver = Driver::new(parties, &machines(scenario, &mut laid));
         let clock = LoadClock::new(Instant::now(), scheduling.realtime);
@@ -53,8 +57,17 @@ impl<'s> RealNetwork<'s> {
     /// # Errors
     /// The scenario has none.
     pub fn host(&self, name: &str) -> Result<&LabHost> {
-        let node = self.scenario.nodes.iter().position(|node| node.name == name);
-        node.and_then(|node| self.hosts.of(node)).ok_or_else(missing("the host is not there"))
+        self.hosts.of(node(self.scenario, name)?).ok_or_else(missing("the host is not there"))
+    }
+
+    /// Sends pings from one host to another until the network ends, one every so often.
+    ///
+    /// # Errors
+    /// There is no such host, or it may not ping.
+    pub fn pings(&mut self, from: &str, to: &str, every: Nanos) -> Result<PingLoad> {
+        let to = lay::address(self.scenario, &mut self.laid, node(self.scenario, to)?, None);
+        let plan = PingPlan { to, data: 56, every: every.0, start: 0, stop: u64::MAX, dsfield: 0 };
+        Ok(PingLoad::begin(&self.clock, self.host(from)?, plan)?)
     }
 
     /// Starts a shell's command on a host, which ends with the network.
@@ -66,17 +79,17 @@ impl<'s> RealNetwork<'s> {
         Ok(ProgramLoad::begin(&self.clock, self.host(host)?, plan)?)
     }
 
-    /// Lets packets flow until a program has ended. Every so often `each` may read what the network did until
-    /// then.
+    /// Lets packets flow until `ended` has something: how a program ended. Every so often `each` may read
+    /// what the network did until then.
     ///
     /// # Errors
-    /// A device is gone, or the observer or `each` failed ([`Error::Observer`]).
-    pub fn run(
+    /// A device is gone, or `ended`, the observer or `each` failed ([`Error::Observer`]).
+    pub fn run<T>(
         &mut self,
-        child: &mut Child,
+        ended: &mut dyn FnMut() -> io::Result<Option<T>>,
         mut observer: Option<&mut dyn RunObserver>,
         (every, each): (Nanos, &mut ReadStep<'_>),
-    ) -> Result<ExitStatus> {
+    ) -> Result<T> {
         let mut edges = Edges::new(std::mem::take(&mut self.tuns), START, self.scheduling.busy);
         let (mut now, mut step) = (START, START + every);
         let status = loop {
@@ -89,7 +102,7 @@ impl<'s> RealNetwork<'s> {
                 step += every;
                 each(&mut self.laid, now).map_err(Error::Observer)?;
             }
-            if let Some(status) = child.try_wait()? {
+            if let Some(status) = ended()? {
                 break status;
             }
         };
@@ -113,6 +126,21 @@ impl<'s> RealNetwork<'s> {
     pub fn lateness(&self) -> &LatenessHistogram {
         &self.driver.lateness
     }
+}
+
+/// The node of a name.
+fn node(scenario: &Scenario, name: &str) -> Result<usize> {
+    scenario.nodes.iter().position(|node| node.name == name).ok_or_else(missing("the host is not there"))
+}
+
+/// The address of a host of a network, and the bytes of its largest packet, for a namespace that is to be it.
+///
+/// # Errors
+/// There is no such host.
+pub fn host_place(scenario: &Scenario, laid: &mut LaidOut, name: &str) -> Result<(IpAddr, u32)> {
+    let node = node(scenario, name)?;
+    let address = lay::address(scenario, laid, node, None);
+    Ok((address, hosts::spec(scenario, node, address).mtu))
 }
 
 /// What reads a network every so often.

@@ -3,6 +3,7 @@
 use super::error::{Result, impossible};
 use super::names;
 use crate::{HostSpec, LabHost, Party};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use tidegate_scenario::lay::{self, LaidOut};
 use tidegate_scenario::model::{NodeRole, Scenario, TcpOptions, TrafficItem, TrafficKind};
@@ -26,11 +27,12 @@ pub(super) struct Hosts {
 
 impl Hosts {
     /// Makes all hosts of a scenario; `segments`: how many of one size they may hand over as one, if that is
-    /// not the kernel's.
+    /// not the kernel's. `attached`: nodes that are namespaces of others, with the device there.
     pub(super) fn new(
         scenario: &Scenario,
         laid: &mut LaidOut,
         segments: Option<u32>,
+        attached: Vec<(usize, Tun)>,
     ) -> Result<(Hosts, Vec<Party>, Vec<Tun>)> {
         let addresses: Vec<_> =
             real(scenario).map(|node| (node, lay::address(scenario, laid, node, None))).collect();
@@ -39,7 +41,13 @@ impl Hosts {
         let all: Vec<_> = own.chain(passing(scenario, laid)).collect();
         names::known(all.iter().map(|(address, node)| (scenario.nodes[*node].name.as_str(), *address)))?;
         let (mut all, mut parties, mut tuns) = (Vec::new(), Vec::new(), Vec::new());
+        let mut attached: BTreeMap<usize, Tun> = attached.into_iter().collect();
         for (node, address) in addresses {
+            if let Some(tun) = attached.remove(&node) {
+                parties.push(Party { node, addresses: vec![address] });
+                tuns.push(tun);
+                continue;
+            }
             let (host, tun) = LabHost::new(&HostSpec { segments, ..spec(scenario, node, address) })?;
             all.push((node, host));
             parties.push(Party { node, addresses: vec![address] });
@@ -80,7 +88,7 @@ fn real(scenario: &Scenario) -> impl Iterator<Item = usize> {
     (0..scenario.nodes.len()).filter(|node| scenario.nodes[*node].role == NodeRole::Host)
 }
 
-fn spec(scenario: &Scenario, node: usize, address: IpAddr) -> HostSpec {
+pub(super) fn spec(scenario: &Scenario, node: usize, address: IpAddr) -> HostSpec {
     let of = &scenario.nodes[node];
     let at_it = scenario.cables.iter().filter(|cable| cable.ends.iter().any(|end| end.node == node));
     let mtu = at_it.filter_map(|cable| cable.mtu).min().unwrap_or(USUAL_MTU);

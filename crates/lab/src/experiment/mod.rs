@@ -15,7 +15,7 @@ mod names;
 mod scheduling;
 mod traffic;
 
-pub use behind::{ReadStep, RealNetwork};
+pub use behind::{ReadStep, RealNetwork, host_place};
 pub use error::{Error, Result};
 pub use hosts::possible;
 pub use scheduling::SchedulingOptions;

@@ -202,7 +202,8 @@ fn begin_programs(
 /// Makes the hosts of a run, and sets its load going.
 fn set_up(run: &mut ScenarioRun<'_, RealTraffic<'_>>) -> Result<()> {
     let scenario = run.scenario;
-    let (hosts, mut parties, mut tuns) = Hosts::new(scenario, &mut run.laid, run.traffic.segments)?;
+    let (hosts, mut parties, mut tuns) =
+        Hosts::new(scenario, &mut run.laid, run.traffic.segments, Vec::new())?;
     let arm =
         run.traffic.plan.as_ref().map(|plan| plan.set_up(scenario, &mut run.laid, &parties)).transpose()?;
     let arm = arm.map(|(arm, ports, ends)| {

@@ -1,9 +1,10 @@
 //! How long a transfer that joins others takes until it has its share.
 //!
-//! The definition is that of Dong and others (PCC, NSDI 2015, section 4.2.2) with the share of what the
-//! transfers really get in place of that of the link's rate: the shortest time from the transfer's beginning
-//! after which, in each of five seconds that follow each other, its payload is within a quarter of the equal
-//! share: what all transfers of its group get in that second, divided by how many there are.
+//! The definition is tidegate's own, after the idea of Dong and others (PCC, NSDI 2015), who compare with
+//! an equal share of the link's rate: the shortest time from the transfer's beginning after which, in each
+//! of five seconds that follow each other, its payload is within a quarter of the equal share: what all
+//! transfers of its group get in that second, divided by how many there are. A transfer that begins with
+//! all others of its group joins none.
 
 use super::parts::TransferRecord;
 use crate::share;
@@ -27,7 +28,7 @@ pub(super) fn convergence(
     until: u64,
 ) -> Result<u64, &'static str> {
     let joins = whole.iter().any(|other| {
-        other.id != last.id && other.began <= last.began && other.finished.is_none_or(|end| end > last.began)
+        other.id != last.id && other.began < last.began && other.finished.is_none_or(|end| end > last.began)
     });
     if !joins {
         return Err("it joins no other transfer of its group");
@@ -124,9 +125,12 @@ mod tests {
         // One that ends before it was fair leaves no share to have.
         let ends = TransferRecord { finished: Some(9 * SPAN), ..first.clone() };
         assert!(of(&ends, &second, 20).is_err_and(|why| why.contains("equal share")));
-        let together = TransferRecord { began: 0, series: vec![50; 40], ..second };
+        // Nor does one of those that begin together; one that is fair from its beginning takes no time.
+        let together = TransferRecord { began: 0, series: vec![50; 40], ..second.clone() };
         let first = TransferRecord { series: vec![50; 40], ..first };
-        assert_eq!(of(&first, &together, 20), Ok(0));
+        assert_eq!(of(&first, &together, 20), alone);
+        let at_once = TransferRecord { series: [vec![0; 8], vec![50; 32]].concat(), ..second };
+        assert_eq!(of(&first, &at_once, 20), Ok(0));
         assert!(of(&first, &TransferRecord { series: Vec::new(), ..together }, 20).is_err());
     }
 }

@@ -9,7 +9,6 @@ use crate::model::{BufferSize, LinkDirection, LinkEnd, ScenarioLink};
 use crate::presets::{LinePreset, VaryingLine};
 use crate::tables::{Diagnostic, Keys, TableValue, number, rate, size, some_span, text, texts};
 use tidegate_packet::Nanos;
-use tidegate_sim::Trace;
 
 /// Adds the nodes a, b, gateway, modem, isp, server and their links.
 pub(crate) fn read(
@@ -28,11 +27,6 @@ pub(crate) fn read(
     let up = fixed(&mut keys, "up", "missing upload rate: `up = \"768kbit\"`, or a `preset`")?;
     let down = fixed(&mut keys, "down", "missing download rate: `down = \"4mbit\"`, or a `preset`")?;
     let rtt = keys.read("rtt", some_span)?.unwrap_or(Nanos::millis(20));
-    // Of a line that varies the wires must carry the peaks.
-    let peak =
-        varies.iter().flat_map(|(_, line)| [&line.up, &line.down]).filter_map(Trace::highest_rate).max();
-    let wires = tidegate_sim::wire(up.max(down).max(peak.unwrap_or(0)));
-    let cable_rate = keys.read("cable", rate)?.unwrap_or(wires);
     let ring = keys.read("ring", |value| number(value, 1, 65_536))?.map(|frames| frames as u32);
     let bql = keys.read("bql", size)?.map(|bytes| bytes.clamp(1, u64::from(u32::MAX)) as u32);
     let framing = keys.read("framing", framing)?;
@@ -57,6 +51,11 @@ pub(crate) fn read(
     let [up_trace, down_trace] = traces;
     let upwards = direction(&mut keys, "up-line", &shaped(up, up_buffer, up_trace), beside)?;
     let downwards = direction(&mut keys, "down-line", &shaped(down, down_buffer, down_trace), beside)?;
+    // Of a line that varies the wires must carry the peaks.
+    let peak =
+        [&upwards, &downwards].into_iter().filter_map(|line| line.trace.as_ref()?.highest_rate()).max();
+    let wires = tidegate_sim::wire(up.max(down).max(peak.unwrap_or(0)));
+    let cable_rate = keys.read("cable", rate)?.unwrap_or(wires);
     let (wan, beneath) = wan(&mut keys)?;
     let place = keys.place();
     keys.finish()?;

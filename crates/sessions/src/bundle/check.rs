@@ -2,12 +2,12 @@
 
 use super::document::{BundleCheck, BundleFault, Recipe, is_result, recipe};
 use super::inputs::InputFile;
-use super::make::write_input;
+use super::make::{ROWS, rows, write_input};
 use super::names::{INPUTS, PROVENANCE, SUMS};
 use super::steps::{Outcome, ProgramRun, run};
 use super::{commands, sums, walk};
 use crate::error::{Context, Error, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
 use std::hash::BuildHasher;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -46,6 +46,8 @@ pub fn check(dir: &Path, program: &ProgramRun<'_>, runs: bool) -> Result<Outcome
     let wrong = |why: String| Error::Invalid(format!("{shown}/{PROVENANCE}: {why}"));
     let recipe = recipe(&text).map_err(wrong)?;
     commands::check(&recipe.commands).map_err(wrong)?;
+    let not_as_stated = stated(dir, &listed, &recipe, &check.faults);
+    check.faults.extend(not_as_stated);
     let ours = fs::File::open(program.path).and_then(sums::of_reader).context("reading the program")?;
     check.same_program = ours.0 == recipe.program;
     (check.version, check.program) = (recipe.version.clone(), recipe.program.clone());
@@ -86,6 +88,46 @@ fn compared(dir: &Path, listed: &BTreeMap<String, sums::Hex>) -> Result<Vec<(Str
     Ok(faults)
 }
 
+/// Where `provenance.json` says something else than the files. What it says of the program that made the
+/// bundle, and of files outside, nothing in the bundle can show.
+fn stated(
+    dir: &Path,
+    listed: &BTreeMap<String, sums::Hex>,
+    recipe: &Recipe,
+    named: &[(String, BundleFault)],
+) -> Vec<(String, BundleFault)> {
+    let mut faults = Vec::new();
+    let is_named = |of: &str| named.iter().any(|(name, _)| name == of);
+    for (name, sum) in listed.iter().filter(|(name, _)| is_input(name) || is_result(name)) {
+        if is_named(name) {
+            continue;
+        }
+        let Ok(length) = fs::symlink_metadata(dir.join(name)).map(|found| found.len()) else { continue };
+        let stated = recipe.files.iter().find(|file| file.name == *name);
+        if stated.is_none_or(|file| file.sha256 != *sum || file.bytes != length) {
+            faults.push((name.clone(), BundleFault::NotAsStated));
+        }
+    }
+    let unknown = recipe.files.iter().filter(|file| !listed.contains_key(&file.name));
+    faults.extend(unknown.map(|file| (file.name.clone(), BundleFault::NotListed)));
+    let is_same = is_named(ROWS)
+        || rows(dir).is_ok_and(|table| {
+            let seeds: BTreeSet<u64> = table.runs.values().map(|run| run.seed).collect();
+            table.head.id == recipe.sweep
+                && table.head.runs == recipe.runs
+                && seeds.into_iter().eq(recipe.seeds.iter().copied())
+        });
+    let has_scenario = is_input(&recipe.scenario) && listed.contains_key(&recipe.scenario);
+    if !(is_same && has_scenario) {
+        faults.push((PROVENANCE.to_owned(), BundleFault::OtherRuns));
+    }
+    faults
+}
+
+fn is_input(name: &str) -> bool {
+    name.split_once('/').is_some_and(|(first, _)| first == INPUTS)
+}
+
 /// A directory that is this process's alone.
 fn new_directory() -> Result<PathBuf> {
     let random = std::collections::hash_map::RandomState::new().hash_one(std::process::id());
@@ -102,7 +144,6 @@ fn repeated(
     program: &ProgramRun<'_>,
     check: &mut BundleCheck,
 ) -> Result<Outcome<()>> {
-    let is_input = |name: &str| name.split_once('/').is_some_and(|(first, _)| first == INPUTS);
     for (name, expected) in listed.iter().filter(|(name, _)| is_input(name)) {
         let path = dir.join(name);
         let bytes = input_file::read(&path, MAX_FILE).context(format!("reading {name}"))?;

@@ -92,6 +92,12 @@ pub(super) struct Recipe {
     pub(super) version: String,
     pub(super) program: String,
     pub(super) commands: Vec<BundleCommand>,
+    pub(super) scenario: String,
+    pub(super) sweep: String,
+    pub(super) runs: u64,
+    pub(super) seeds: Vec<u64>,
+    /// Inputs and results.
+    pub(super) files: Vec<BundledFile>,
 }
 
 /// Reads the document as far as a check needs it.
@@ -116,7 +122,28 @@ pub(super) fn recipe(text: &str) -> Result<Recipe, String> {
         Ok(BundleCommand { words, exit: exit.ok_or("`exit` is no exit code")? })
     };
     let commands = list.iter().map(command).collect::<Result<_, _>>()?;
+    let number = |value: &Value, name: &str| value.as_u64().ok_or_else(|| format!("`{name}` is no number"));
+    let file = |value: &Value| -> Result<BundledFile, String> {
+        let name = text(&value["name"], "name")?;
+        names::checked(&name)?;
+        Ok(BundledFile {
+            name,
+            sha256: text(&value["sha256"], "sha256")?,
+            bytes: number(&value["bytes"], "bytes")?,
+        })
+    };
+    let mut files = Vec::new();
+    for list in ["inputs", "results"] {
+        let all = document[list].as_array().ok_or_else(|| format!("`{list}` is no list"))?;
+        files.extend(all.iter().map(file).collect::<Result<Vec<_>, String>>()?);
+    }
+    let seeds = document["seeds"].as_array().ok_or("`seeds` is no list")?;
     Ok(Recipe {
+        scenario: text(&document["scenario"], "scenario")?,
+        sweep: text(&document["sweep"], "sweep")?,
+        runs: number(&document["runs"], "runs")?,
+        seeds: seeds.iter().map(|seed| number(seed, "seeds")).collect::<Result<_, _>>()?,
+        files,
         version: text(&document["version"], "version")?,
         program: text(&document["program"]["sha256"], "program.sha256")?,
         commands,
@@ -136,6 +163,12 @@ pub enum BundleFault {
     Differs,
     /// The commands did not write it now.
     NotWritten,
+    /// `provenance.json` says another SHA-256 or length of it, or does not name it.
+    NotAsStated,
+    /// `provenance.json` names it, and the list does not.
+    NotListed,
+    /// Its sweep, runs or seeds are not those of the rows, or its scenario is no input.
+    OtherRuns,
 }
 
 impl BundleFault {
@@ -148,6 +181,9 @@ impl BundleFault {
             BundleFault::Added => "added",
             BundleFault::Differs => "differs",
             BundleFault::NotWritten => "not written",
+            BundleFault::NotAsStated => "not as stated",
+            BundleFault::NotListed => "not listed",
+            BundleFault::OtherRuns => "other runs",
         }
     }
 }
@@ -204,13 +240,25 @@ mod tests {
         let provenance =
             Provenance { version: "0.2.0".into(), commands: commands.clone(), ..Provenance::default() };
         let read = recipe(&provenance.json());
-        assert_eq!(read, Ok(Recipe { version: "0.2.0".into(), program: String::new(), commands }));
+        let expected = Recipe {
+            version: "0.2.0".into(),
+            program: String::new(),
+            commands,
+            scenario: String::new(),
+            sweep: String::new(),
+            runs: 0,
+            seeds: Vec::new(),
+            files: Vec::new(),
+        };
+        assert_eq!(read, Ok(expected));
         for (text, why) in [
             ("{", "EOF"),
             ("{}", "no document of"),
             (r#"{"tidegate_bundle": 2}"#, "form 2"),
             (r#"{"tidegate_bundle": 1}"#, "`commands` is no list"),
             (r#"{"tidegate_bundle": 1, "commands": [{"words": [1]}]}"#, "no text"),
+            (r#"{"tidegate_bundle": 1, "commands": [], "inputs": 3}"#, "`inputs` is no list"),
+            (r#"{"tidegate_bundle": 1, "commands": [], "inputs": [{"name": "../x"}]}"#, "no path below"),
             (r#"{"tidegate_bundle": 1, "commands": [{"words": [], "exit": 700}]}"#, "no exit code"),
         ] {
             assert!(recipe(text).is_err_and(|wrong| wrong.contains(why)), "{text}");

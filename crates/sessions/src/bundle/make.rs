@@ -15,11 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use tidegate_sweep::SweepTable;
-use tidegate_sys::{input_file, output_file, process};
+use tidegate_sweep::{PlotWanted, SweepQuery, SweepTable};
+use tidegate_sys::{input_file, interrupt, output_file, process};
 
 /// The rows of all runs.
-const ROWS: &str = "results/rows.csv";
+pub(super) const ROWS: &str = "results/rows.csv";
 /// What an unfinished bundle is known by.
 const UNFINISHED: &str = "UNFINISHED";
 /// Bytes of the longest result.
@@ -36,14 +36,27 @@ pub struct BundleJob<'j> {
     pub cases: &'j [String],
     /// The words of `tidegate sweep` that say what is varied.
     pub design: &'j [String],
-    /// What is drawn, and the words of `tidegate results` for each drawing.
-    pub plots: &'j [(String, Vec<String>)],
+    /// What is drawn.
+    pub plots: &'j [BundlePlot],
     /// Its title and authors.
     pub citation: &'j Citation,
     /// Where it will be: a new directory, or an empty one.
     pub target: &'j Path,
     /// How its commands are run.
     pub program: ProgramRun<'j>,
+}
+
+/// A drawing of a bundle.
+#[derive(Clone, Debug)]
+pub struct BundlePlot {
+    /// What it shows, as the user wrote it.
+    pub name: String,
+    /// The words of `tidegate results`.
+    pub words: Vec<String>,
+    /// What they mean.
+    pub wanted: PlotWanted,
+    /// The runs that it shows, and its curves.
+    pub query: SweepQuery,
 }
 
 /// Makes a bundle. Where the commands are interrupted what is done is kept beside its place, and the same job
@@ -58,6 +71,9 @@ pub fn make(job: &BundleJob<'_>) -> Result<Outcome<Provenance>> {
     let sweep = SweepJob { path: &from_here, ..job.sweep };
     let inputs = inputs::gather(&sweep, &whole, job.disk)?;
     let prepared = PreparedSweep::new(sweep, &job.disk)?;
+    if let Some(ended) = refuses_plots(job, &prepared)? {
+        return Ok(ended);
+    }
     let commands = commands_of(job, &inputs.scenario);
     commands::check(&commands).map_err(Error::Invalid)?;
     let program = program_file(job.program.path)?;
@@ -93,6 +109,21 @@ pub fn make(job: &BundleJob<'_>) -> Result<Outcome<Provenance>> {
     Ok(Outcome::Done(provenance))
 }
 
+/// Refuses a drawing of a parameter, a figure or a value that there is not, before anything is run for long.
+fn refuses_plots(job: &BundleJob<'_>, sweep: &PreparedSweep<'_>) -> Result<Option<Outcome<Provenance>>> {
+    if job.plots.is_empty() {
+        return Ok(None);
+    }
+    let Some(table) = sweep.preview(interrupt::notice())? else {
+        return Ok(Some(Outcome::Ended { command: "a first run, for its figures".into(), code: None }));
+    };
+    for plot in job.plots {
+        let drawn = table.plot(&plot.query, &plot.wanted);
+        drawn.map_err(|wrong| Error::Invalid(format!("--plot {}: {wrong}", plot.name)))?;
+    }
+    Ok(None)
+}
+
 /// The commands, in their order.
 fn commands_of(job: &BundleJob<'_>, scenario: &str) -> Vec<BundleCommand> {
     let words = |first: [&str; 2], own: &[&[String]], outputs: &[String]| {
@@ -108,7 +139,7 @@ fn commands_of(job: &BundleJob<'_>, scenario: &str) -> Vec<BundleCommand> {
     if job.sweep.cases.iter().all(|case| case.settings.is_empty()) {
         all.push(words(["sim", scenario], &[job.cases], &results(["experiment.json", "experiment.html"])));
     }
-    for (number, (what, own)) in (1..).zip(job.plots) {
+    for (number, BundlePlot { name: what, words: own, .. }) in (1..).zip(job.plots) {
         let name = |extension: &str| format!("{FIGURES}/{number:02}-{}.{extension}", names::slug(what));
         all.push(words(["results", ROWS], &[own], &[name("pdf"), name("svg")]));
     }
@@ -218,7 +249,7 @@ fn executable(path: &Path) -> Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).context(path.display().to_string())
 }
 
-fn rows(dir: &Path) -> Result<SweepTable> {
+pub(super) fn rows(dir: &Path) -> Result<SweepTable> {
     let text = input_file::read_text(&dir.join(ROWS), MAX_RESULT).context(format!("reading {ROWS}"))?;
     let mut table = SweepTable::default();
     table.take(&text).map_err(|wrong| Error::Invalid(format!("{ROWS}: {wrong}")))?;

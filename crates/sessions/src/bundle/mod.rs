@@ -22,6 +22,6 @@ pub use check::{CheckedBundle, check};
 pub use commands::{BundleCommand, option};
 pub use document::{BundleCheck, BundleFault, BundledFile, ProgramFile, Provenance};
 pub use inputs::OutsideFile;
-pub use make::{BundleJob, make};
+pub use make::{BundleJob, BundlePlot, make};
 pub use steps::{Outcome, ProgramRun};
 pub use texts::Citation;

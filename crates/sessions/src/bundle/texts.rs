@@ -26,7 +26,7 @@ pub(super) fn reproduce(provenance: &Provenance) -> String {
 #!/bin/sh
 # Checks this bundle, does everything in it again in another directory, and compares each result to the byte.
 #
-#   ./reproduce.sh [NEW-DIRECTORY]      without it, a temporary one
+#   ./reproduce.sh [NEW-DIRECTORY]      without it, a temporary one, which is kept only where results differ
 #
 # It needs sha256sum, and tidegate {version}: from the PATH, or as TIDEGATE=/path/to/tidegate.
 # `tidegate bundle --check DIRECTORY` does the same, refuses links and files that are not listed, and runs nothing but
@@ -47,6 +47,8 @@ if [ $# -gt 0 ]; then
     again=$(cd -- \"$1\" && pwd -P)
 else
     again=$(mktemp -d)
+    trap 'rm -rf -- \"$again\"' EXIT
+    trap 'exit 1' HUP INT TERM
 fi
 
 cd -- \"$here\"
@@ -66,10 +68,11 @@ cd -- \"$again\"
 grep -E '^[0-9a-f]{{64}}  (results|figures)/' \"$here/SHA256SUMS\" > expected.txt
 sha256sum -c expected.txt > sums.txt || {{
     grep -v ': OK$' sums.txt >&2 || true
+    trap - EXIT
     echo \"reproduce.sh: results differ; the new ones are in $again\" >&2
     exit 1
 }}
-echo \"All $(wc -l < expected.txt | tr -d ' ') results are the same to the byte: $again\"
+echo \"All $(wc -l < expected.txt | tr -d ' ') results are the same to the byte\"
 ",
         version = provenance.version,
         program = provenance.program.sha256,

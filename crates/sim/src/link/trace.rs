@@ -226,6 +226,11 @@ impl Trace {
         self.delays.is_some()
     }
 
+    /// Does it say what was lost?
+    pub fn has_losses(&self) -> bool {
+        self.losses.is_some()
+    }
+
     /// Bytes that it could carry between two times after its beginning, where it has rates.
     pub fn carries(&self, from: Nanos, to: Nanos) -> Option<u64> {
         let until = |time: Nanos| match self.capacity.as_ref() {

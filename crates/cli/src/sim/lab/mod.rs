@@ -52,11 +52,7 @@ fn set_apart() -> ExitCode {
     match apart::run(&words) {
         Ok(Ended::Code(code)) => ExitCode::from(code),
         Ok(Ended::Refused) => {
-            eprintln!(
-                "tidegate: network namespaces are needed: run it as root, or allow unprivileged user namespaces \
-                 (sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0); \
-                 `tidegate sim` and `tidegate try` need neither"
-            );
+            refused();
             CliExit::NotPermitted.into()
         }
         Err(error) => {
@@ -64,6 +60,15 @@ fn set_apart() -> ExitCode {
             CliExit::of(&error.into()).into()
         }
     }
+}
+
+/// What is needed to be set apart.
+fn refused() {
+    eprintln!(
+        "tidegate: network namespaces are needed: run it as root, or allow unprivileged user namespaces \
+         (sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0); \
+         `tidegate sim` and `tidegate try` need neither"
+    );
 }
 
 /// All runs, one after the other.
