@@ -22,6 +22,8 @@ const FRAME: u64 = 1514;
 /// Readings of the counters that are kept.
 const KEPT: usize = 24;
 const SECOND: f64 = 1e9;
+/// Readings over which a queue that is drained must become shorter.
+const WATCHED: usize = 10;
 
 /// Settings of tidegate's own controller; their defaults were found by `docs/gym.md#tuning`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +42,8 @@ pub struct OwnSettings {
     pub faster: f64,
     /// The most growth a second, as a share.
     pub fastest: f64,
+    /// The part of that growth that is left within a tenth of the capacity at the last queue.
+    pub near: f64,
     /// Over how long what the line carries is measured, seconds.
     pub measured: f64,
     /// How long the highest such measurement counts as the capacity, seconds.
@@ -56,16 +60,17 @@ impl OwnSettings {
     pub fn new(limits: RateLimits) -> OwnSettings {
         OwnSettings {
             limits,
-            target: 0.010,
-            drain: 0.2,
-            floor: 0.3,
-            growth: 0.15,
-            faster: 0.5,
-            fastest: 1.5,
-            measured: 0.2,
-            remembered: 0.3,
-            back_to: 0.95,
-            silent: 0.25,
+            target: 0.014,
+            drain: 0.25,
+            floor: 0.23,
+            growth: 0.11,
+            faster: 0.7,
+            fastest: 1.2,
+            near: 0.4,
+            measured: 0.17,
+            remembered: 0.29,
+            back_to: 0.7,
+            silent: 0.27,
         }
     }
 }
@@ -97,8 +102,9 @@ struct Side {
     /// Seconds of queue that should be gone since then, and the longest that was seen.
     expected: f64,
     longest: f64,
-    /// The capacity when it began.
+    /// The capacity when it began, and at the end of the last one.
     before: f64,
+    found: f64,
     last_queue: Time,
     /// The rate before the line fell silent.
     waiting: Option<f64>,
@@ -132,6 +138,7 @@ impl OwnController {
             expected: 0.0,
             longest: 0.0,
             before: 0.0,
+            found: 0.0,
             last_queue: Time(0),
             waiting: None,
         });
@@ -278,16 +285,20 @@ impl Side {
             return self.drain(settings, now, step, (queue, capacity), decisions);
         }
         if self.draining.take().is_some() {
-            self.last_queue = now;
+            (self.last_queue, self.found) = (now, capacity);
             let rate = (settings.back_to * capacity).max(self.rate.rate());
             self.rate.set(rate, ControlReason::Drained, delay, decisions);
             return false;
         }
         if loaded {
             let quiet = now.since(self.last_queue).0 as f64 / SECOND;
-            let growth = (settings.growth + settings.faster * quiet).min(settings.fastest);
+            let mut growth = (settings.growth + settings.faster * quiet).min(settings.fastest);
+            let rate = self.rate.rate();
+            if (0.9..1.1).contains(&(rate / self.found.max(1.0))) {
+                growth *= settings.near;
+            }
             let room = 1.0 - queue / settings.target;
-            let rate = self.rate.rate() * (1.0 + growth * room * step);
+            let rate = rate * (1.0 + growth * room * step);
             self.rate.set(rate, ControlReason::LoadHigh, delay, decisions);
         } else {
             // What was right a while ago may be too fast when load comes back.
@@ -329,19 +340,20 @@ impl Side {
     }
 
     /// Draining has no effect: the delay stays as it is, or it is there long after all should be drained.
-    fn is_no_queue(&self) -> bool {
+    fn is_no_queue(&mut self) -> bool {
         if self.expected > 2.0 * self.longest + 0.3 {
             return true;
         }
-        let last = self.readings.iter().rev().take(10);
         let (mut least, mut most, mut drained, mut count) = (f64::MAX, 0.0_f64, 0.0, 0);
-        for reading in last {
-            least = least.min(reading.queue);
-            most = most.max(reading.queue);
-            drained += 1.0 - reading.share;
+        for pair in self.readings.make_contiguous().windows(2).rev().take(WATCHED) {
+            least = least.min(pair[1].queue);
+            most = most.max(pair[1].queue);
+            drained += (1.0 - pair[1].share) * pair[1].at.since(pair[0].at).0 as f64 / SECOND;
             count += 1;
         }
-        count == 10 && least > 0.0 && most - least < (0.15 * least).max(0.006) && drained > 0.5
+        let is_drained_enough = drained > (0.5 * most).max(0.004);
+        let is_steady = most - least < (0.5 * drained).min((0.15 * most).max(0.005));
+        count == WATCHED && least > 0.0 && is_drained_enough && is_steady
     }
 }
 
@@ -375,5 +387,135 @@ impl RateController for OwnController {
             | ControlEvent::Capacity(_)
             | ControlEvent::Timer => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::{OneWayDelays, ProbeReply};
+
+    const MBIT: f64 = 1e6;
+
+    /// An uplink of a capacity that changes: what the shaper sends beyond it waits, and probes see that.
+    struct Line {
+        controller: OwnController,
+        rate: f64,
+        waiting: f64,
+        base: f64,
+        now: Time,
+        decisions: Vec<RateDecision>,
+        /// Probes come back.
+        probes: bool,
+    }
+
+    impl Line {
+        fn new() -> Line {
+            let both = |rate| PerDirection { up: rate, down: rate };
+            let limits = RateLimits { least: both(200_000), base: both(2_000_000), most: both(20_000_000) };
+            let controller = OwnController::new(OwnSettings::new(limits));
+            let mut line = Line {
+                controller,
+                rate: 2.0 * MBIT,
+                waiting: 0.0,
+                base: 0.020,
+                now: Time(1_000_000_000),
+                decisions: Vec::new(),
+                probes: true,
+            };
+            line.controller.on_event(line.now, &ControlEvent::Start, &mut line.decisions);
+            line
+        }
+
+        /// Lets time pass at this capacity, in bit/s, with a full load or none.
+        fn pass(&mut self, seconds: f64, capacity: f64, loads: bool) {
+            for _ in 0..(seconds / 0.05) as u32 {
+                self.now = self.now + Nanos::millis(50);
+                let sent = if loads { self.rate * 0.05 } else { 0.0 };
+                self.waiting = (self.waiting + sent - capacity * 0.05).max(0.0);
+                let queue = if capacity > 0.0 { self.waiting / capacity } else { 0.0 };
+                if self.probes && capacity > 0.0 {
+                    let ns = |seconds: f64| (seconds * SECOND) as i64;
+                    let (up, down) = (ns(self.base / 2.0 + queue), ns(self.base / 2.0));
+                    for reflector in 0..2 {
+                        let rtt = Nanos((up + down) as u64);
+                        let one_way = Some(OneWayDelays { up, down });
+                        let reply = ProbeReply { reflector, sent: self.now, rtt, one_way };
+                        let reply = ControlEvent::ProbeReply(reply);
+                        self.controller.on_event(self.now, &reply, &mut self.decisions);
+                    }
+                }
+                let backlog = if loads { 20 * FRAME } else { 0 };
+                let up = ShaperCounters { sent: (sent / 8.0) as u64, backlog, ..ShaperCounters::default() };
+                let counters = PerDirection { up, down: ShaperCounters::default() };
+                let counters = ControlEvent::Counters(counters);
+                let first = self.decisions.len();
+                self.controller.on_event(self.now, &counters, &mut self.decisions);
+                for decision in &self.decisions[first..] {
+                    if decision.direction == LineSide::Up {
+                        self.rate = decision.bits_per_second as f64;
+                    }
+                }
+            }
+        }
+
+        fn last_reasons(&self, from: usize) -> Vec<ControlReason> {
+            let mut reasons: Vec<ControlReason> = self.decisions[from..]
+                .iter()
+                .filter(|one| one.direction == LineSide::Up)
+                .map(|one| one.reason)
+                .collect();
+            reasons.dedup();
+            reasons
+        }
+    }
+
+    use crate::controller::RateDirection as LineSide;
+
+    #[test]
+    fn the_rate_finds_the_capacity_and_follows_it_down_and_up() {
+        let mut line = Line::new();
+        line.pass(10.0, 8.0 * MBIT, true);
+        assert!(line.rate > 6.5 * MBIT && line.rate < 9.5 * MBIT, "{}", line.rate);
+        line.pass(3.0, 2.0 * MBIT, true);
+        assert!(line.rate < 2.6 * MBIT && line.waiting < 0.05 * 2.0 * MBIT, "{} {}", line.rate, line.waiting);
+        line.pass(6.0, 8.0 * MBIT, true);
+        assert!(line.rate > 6.0 * MBIT, "{}", line.rate);
+    }
+
+    #[test]
+    fn a_silent_line_is_waited_for_and_continues_as_before() {
+        let mut line = Line::new();
+        line.pass(8.0, 6.0 * MBIT, true);
+        let (before, first) = (line.rate, line.decisions.len());
+        line.pass(1.0, 0.0, false);
+        line.pass(0.1, 6.0 * MBIT, true);
+        let reasons = line.last_reasons(first);
+        let starts = [ControlReason::Silence, ControlReason::Resumed];
+        assert!(reasons.windows(2).any(|pair| pair == starts), "{reasons:?}");
+        line.pass(2.0, 6.0 * MBIT, true);
+        assert!(line.rate > 0.8 * before, "{} after {before}", line.rate);
+    }
+
+    #[test]
+    fn a_longer_path_is_no_queue() {
+        let mut line = Line::new();
+        line.pass(8.0, 6.0 * MBIT, true);
+        let first = line.decisions.len();
+        line.base += 0.030;
+        line.pass(4.0, 6.0 * MBIT, true);
+        let reasons = line.last_reasons(first);
+        assert!(reasons.contains(&ControlReason::PathLonger), "{reasons:?}");
+        assert!(line.rate > 4.5 * MBIT, "{}", line.rate);
+    }
+
+    #[test]
+    fn without_load_the_rate_returns_slowly_to_its_base() {
+        let mut line = Line::new();
+        line.pass(8.0, 8.0 * MBIT, true);
+        let (before, first) = (line.rate, line.decisions.len());
+        line.pass(10.0, 8.0 * MBIT, false);
+        assert!(line.rate < before && line.rate > 2.0 * MBIT, "{}", line.rate);
+        assert_eq!(line.last_reasons(first).last(), Some(&ControlReason::LoadLow));
     }
 }

@@ -204,15 +204,19 @@ mod tests {
     #[test]
     fn connections_show_a_queue_that_probes_avoid() {
         let mut queue = QueueEstimator::default();
-        for ms in [0, 50, 100] {
-            queue.probe(at(ms), &reply(10, 10, 0));
-            queue.round_trip(at(ms), 7, RateDirection::Up, Nanos::millis(if ms == 100 { 70 } else { 20 }));
-            queue.round_trip(at(ms + 1), 7, RateDirection::Up, Nanos::millis(if ms == 0 { 20 } else { 70 }));
-        }
-        let found = queue.estimate(at(152), UPLOAD);
-        assert_eq!((found.delay.up, found.delay.down), (50 * MS, 0));
+        let mut after = |from: u64, rtt: u64| {
+            let mut found = QueueEstimate::default();
+            for ms in (from..from + 500).step_by(50) {
+                queue.probe(at(ms), &reply(10, 10, 0));
+                queue.round_trip(at(ms), 7, RateDirection::Up, Nanos::millis(rtt));
+                found = queue.estimate(at(ms + 1), UPLOAD);
+            }
+            (found.delay.up / MS, found.delay.down / MS)
+        };
+        assert_eq!(after(0, 20), (0, 0));
+        assert_eq!(after(500, 70), (50, 0));
         queue.path_is_longer(RateDirection::Up, 50 * MS);
-        queue.round_trip(at(160), 7, RateDirection::Up, Nanos::millis(70));
-        assert_eq!(queue.estimate(at(161), UPLOAD).delay.up, 0);
+        queue.round_trip(at(1000), 7, RateDirection::Up, Nanos::millis(70));
+        assert_eq!(queue.estimate(at(1001), UPLOAD).delay.up, 0);
     }
 }

@@ -83,7 +83,7 @@ impl GymLine {
     }
 
     /// What all controllers are given: a tenth of the mean as the lowest rate, half of it to begin with, and
-    /// what the line carries at most as the highest.
+    /// a quarter more than what the line carries at most as the highest: nobody knows that exactly.
     #[must_use]
     pub fn limits(&self) -> RateLimits {
         let means = self.means();
@@ -91,7 +91,8 @@ impl GymLine {
             least: PerDirection::of(|direction| (means[direction] / 10).max(64_000)),
             base: PerDirection::of(|direction| (means[direction] / 2).max(64_000)),
             most: PerDirection::of(|direction| {
-                self.traces[direction].highest_rate().unwrap_or(0).max(means[direction]).max(128_000)
+                let highest = self.traces[direction].highest_rate().unwrap_or(0);
+                (highest.max(means[direction]).max(100_000) / 4).saturating_mul(5)
             }),
         }
     }

@@ -16,13 +16,22 @@ const SEGMENT: u64 = 1448;
 /// By how much reflectors' clocks differ from ours, ns, times their number.
 const CLOCK: i64 = 1_234_000_000;
 
+/// A request without a reply yet.
+struct OpenProbe {
+    request: usize,
+    /// It was called lost.
+    lost: bool,
+    /// Its reply was never sent.
+    muted: bool,
+}
+
 /// Probes of one reflector.
 #[derive(Default)]
 struct Probing {
     /// The first request that is not in `open` yet.
     next: usize,
-    /// Those without a reply: the request, and whether it was called lost.
-    open: VecDeque<(usize, bool)>,
+    /// Those without a reply.
+    open: VecDeque<OpenProbe>,
     /// When it replied last, for its limit.
     replied: VecDeque<Time>,
 }
@@ -55,33 +64,33 @@ impl Seen {
             let echoes = network.net.echoes(*probe);
             let probing = &mut self.probing[usize::from(number)];
             while probing.next < echoes.len() {
-                probing.open.push_back((probing.next, false));
+                probing.open.push_back(OpenProbe { request: probing.next, lost: false, muted: false });
                 probing.next += 1;
             }
             let (events, replies) = (&mut self.events, &mut self.replies);
             let replied = &mut probing.replied;
-            probing.open.retain_mut(|(at, lost)| {
-                let echo = echoes[*at];
-                if let Some(rtt) = echo.rtt {
+            probing.open.retain_mut(|open| {
+                let echo = echoes[open.request];
+                if let Some(rtt) = echo.rtt.filter(|_| !open.muted) {
                     let at = echo.sent + rtt;
-                    if is_limited(case, replied, at) {
-                        // It was never sent: lost, a second after the request.
-                        return !*lost && now.since(echo.sent) < LOST_AFTER;
+                    // A reply that its target was not allowed to send never comes.
+                    open.muted = is_limited(case, replied, at);
+                    if !open.muted {
+                        let there = echo.there.unwrap_or(Nanos(rtt.0 / 2));
+                        let one_way = (!case.faults.no_timestamps)
+                            .then(|| stamped(case, number, (echo.sent, there, rtt), began));
+                        let reply = ProbeReply { reflector: number, sent: echo.sent, rtt, one_way };
+                        events.push((at, ControlEvent::ProbeReply(reply)));
+                        replies.push((at, rtt));
+                        return false;
                     }
-                    let there = echo.there.unwrap_or(Nanos(rtt.0 / 2));
-                    let one_way = (!case.faults.no_timestamps)
-                        .then(|| stamped(case, number, (echo.sent, there, rtt), began));
-                    let reply = ProbeReply { reflector: number, sent: echo.sent, rtt, one_way };
-                    events.push((at, ControlEvent::ProbeReply(reply)));
-                    replies.push((at, rtt));
-                    return false;
                 }
-                if !*lost && now.since(echo.sent) >= LOST_AFTER {
-                    *lost = true;
+                if !open.lost && now.since(echo.sent) >= LOST_AFTER {
+                    open.lost = true;
                     let event = ControlEvent::ProbeLost { reflector: number, sent: echo.sent };
                     events.push((echo.sent + LOST_AFTER, event));
                 }
-                now.since(echo.sent) < GIVEN_UP_AFTER
+                now.since(echo.sent) < GIVEN_UP_AFTER && !(open.lost && open.muted)
             });
         }
         for seen in network.net.take_tcp_sightings() {
