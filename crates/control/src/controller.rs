@@ -171,8 +171,8 @@ pub enum ControlReason {
     Resumed,
     /// Slower did not lower the delay: the path became longer.
     PathLonger,
-    /// Packets are lost beyond the shaper.
-    Loss,
+    /// The path seemed longer: is it?
+    Check,
 }
 
 impl ControlReason {
@@ -191,7 +191,7 @@ impl ControlReason {
         ControlReason::Silence,
         ControlReason::Resumed,
         ControlReason::PathLonger,
-        ControlReason::Loss,
+        ControlReason::Check,
     ];
 
     /// For documents: one word.
@@ -211,7 +211,7 @@ impl ControlReason {
             ControlReason::Silence => "silence",
             ControlReason::Resumed => "resumed",
             ControlReason::PathLonger => "path-longer",
-            ControlReason::Loss => "loss",
+            ControlReason::Check => "check",
         }
     }
 
@@ -236,7 +236,7 @@ impl ControlReason {
             ControlReason::Silence => "the line carries nothing: wait",
             ControlReason::Resumed => "the line carries again: as before",
             ControlReason::PathLonger => "slower did not lower the delay: the path became longer",
-            ControlReason::Loss => "packets are lost beyond the shaper: slower",
+            ControlReason::Check => "the path seems longer: slower for a moment, to see whether it is",
         }
     }
 }

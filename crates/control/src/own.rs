@@ -24,6 +24,12 @@ const KEPT: usize = 24;
 const SECOND: f64 = 1e9;
 /// Readings over which a queue that is drained must become shorter.
 const WATCHED: usize = 10;
+/// After a silence the rate is this share of the one before, and stays so for a while.
+const AFTER_SILENCE: f64 = 0.8;
+const SETTLES: Nanos = Nanos::millis(350);
+/// A path that seemed longer is checked after this, so often.
+const CHECKED_AFTER: Nanos = Nanos::secs(2);
+const CHECKS: u32 = 2;
 
 /// Settings of tidegate's own controller; their defaults were found by `docs/gym.md#tuning`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,17 +66,17 @@ impl OwnSettings {
     pub fn new(limits: RateLimits) -> OwnSettings {
         OwnSettings {
             limits,
-            target: 0.014,
+            target: 0.009,
             drain: 0.25,
-            floor: 0.23,
-            growth: 0.11,
-            faster: 0.7,
+            floor: 0.2,
+            growth: 0.07,
+            faster: 0.78,
             fastest: 1.2,
             near: 0.4,
-            measured: 0.17,
+            measured: 0.19,
             remembered: 0.29,
-            back_to: 0.7,
-            silent: 0.27,
+            back_to: 0.6,
+            silent: 0.2,
         }
     }
 }
@@ -108,6 +114,24 @@ struct Side {
     last_queue: Time,
     /// The rate before the line fell silent.
     waiting: Option<f64>,
+    /// When the line carried again.
+    resumed: Time,
+    /// What made the path seem longer is to be checked.
+    check: Option<PathCheck>,
+}
+
+/// Whether the path became longer is checked by going slower for a moment: a queue would then be drained, and
+/// the least delay become shorter.
+#[derive(Clone, Copy, Debug)]
+struct PathCheck {
+    /// By how much it seemed longer, seconds.
+    longer: f64,
+    /// The next one.
+    at: Time,
+    /// So many are left.
+    left: u32,
+    /// One is under way: until then, and the rate before.
+    until: Option<(Time, f64)>,
 }
 
 /// tidegate's own controller.
@@ -141,6 +165,8 @@ impl OwnController {
             found: 0.0,
             last_queue: Time(0),
             waiting: None,
+            resumed: Time(0),
+            check: None,
         });
         OwnController {
             settings,
@@ -174,7 +200,7 @@ impl OwnController {
             side.take(now, carried[direction], of);
             loaded[direction] = side.is_loaded(&self.settings);
         }
-        self.queue.passes(PerDirection::of(|direction| self.sides[direction].rate.rate()));
+        self.queue.passes(now, PerDirection::of(|direction| self.sides[direction].rate.rate()));
         let queue = self.queue.estimate(now, loaded);
         for direction in RateDirection::BOTH {
             let delay = queue.delay[direction] as f64 / SECOND;
@@ -278,9 +304,18 @@ impl Side {
     ) -> bool {
         let delay = Some(Nanos((queue.max(0.0) * SECOND) as u64));
         if let Some(before) = self.waiting.take() {
-            self.rate.set(before, ControlReason::Resumed, delay, decisions);
+            self.rate.set(AFTER_SILENCE * before, ControlReason::Resumed, delay, decisions);
+            self.resumed = now;
+            self.draining = None;
+        }
+        // What was carried in the silence says nothing, and what waited in it is late for another reason.
+        if now.since(self.resumed) < SETTLES {
+            return false;
         }
         let capacity = self.capacity(settings);
+        if self.checks(now, capacity, delay, decisions) {
+            return false;
+        }
         if queue > settings.target && capacity > 0.0 {
             return self.drain(settings, now, step, (queue, capacity), decisions);
         }
@@ -331,12 +366,41 @@ impl Side {
         let delay = Some(Nanos((queue * SECOND) as u64));
         if self.is_no_queue() {
             self.draining = None;
+            let at = now + CHECKED_AFTER;
+            self.check = Some(PathCheck { longer: queue, at, left: CHECKS, until: None });
             let rate = self.before.max(self.rate.rate());
             self.rate.set(rate, ControlReason::PathLonger, delay, decisions);
             return true;
         }
         self.rate.set(share * capacity, ControlReason::Draining, delay, decisions);
         false
+    }
+
+    /// Carries out the checks of a path that seemed longer; true: one is under way.
+    fn checks(
+        &mut self,
+        now: Time,
+        capacity: f64,
+        delay: Option<Nanos>,
+        decisions: &mut Vec<RateDecision>,
+    ) -> bool {
+        let Some(mut check) = self.check.take() else { return false };
+        match check.until {
+            Some((until, _)) if now < until => {}
+            Some((_, before)) => {
+                self.rate.set(before, ControlReason::Resumed, delay, decisions);
+                check = PathCheck { at: now + CHECKED_AFTER, left: check.left - 1, until: None, ..check };
+            }
+            None if now >= check.at => {
+                let takes = Nanos(((2.0 * check.longer).clamp(0.1, 0.5) * SECOND) as u64);
+                check.until = Some((now + takes, self.rate.rate()));
+                let slower = 0.5 * capacity.min(self.rate.rate());
+                self.rate.set(slower, ControlReason::Check, delay, decisions);
+            }
+            None => {}
+        }
+        self.check = Some(check).filter(|check| check.left > 0);
+        check.until.is_some()
     }
 
     /// Draining has no effect: the delay stays as it is, or it is there long after all should be drained.

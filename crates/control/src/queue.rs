@@ -22,9 +22,13 @@ const MAX_SAMPLES: usize = 512;
 /// A connection that is later than this, ns, shows a queue; probes see it if they show this share of it.
 const LATE: i64 = 15_000_000;
 const SHOWS: f64 = 0.4;
+/// A delay one way that is so much longer than the round trip allows, ns, shows that a clock was set.
+const CLOCK_WAS_SET: i64 = 50_000_000;
 /// Bits of a full frame, and how long Linux delays an acknowledgement, ns.
 const SEGMENT_BITS: f64 = 1514.0 * 8.0;
 const DELAYED_ACK: f64 = 40e6;
+/// A connection that was seen within this is active.
+const ACTIVE: Nanos = Nanos::millis(500);
 /// So many probes of the last ones must be late: one may be by chance.
 const AGREE: usize = 2;
 
@@ -41,6 +45,14 @@ struct TcpSample {
     at: Time,
     data: RateDirection,
     above: i64,
+}
+
+/// A connection: its least round trip, and when it was seen last.
+#[derive(Clone, Copy, Debug)]
+struct SeenConnection {
+    base: Baseline,
+    data: RateDirection,
+    last: Time,
 }
 
 /// Least delays to a reflector.
@@ -62,7 +74,7 @@ pub(crate) struct QueueEstimate {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueueEstimator {
     reflectors: BTreeMap<u16, ReflectorPath>,
-    connections: BTreeMap<u32, Baseline>,
+    connections: BTreeMap<u32, SeenConnection>,
     probes: VecDeque<ProbeSample>,
     tcp: VecDeque<TcpSample>,
     /// How long a receiver may wait for a second segment before it acknowledges, ns: no queue's delay.
@@ -88,8 +100,13 @@ impl QueueEstimator {
                 PerDirection::of(|direction| Baseline::new(WINDOW, now, both[direction]))
             });
             // A clock that was set moves both ways, by as much against each other; the round trip does not
-            // move with it.
-            PerDirection::of(|direction| bases[direction].above(now, both[direction]).min(round_trip))
+            // move with it, and no delay one way is longer than that.
+            let above = PerDirection::of(|direction| bases[direction].above(now, both[direction]));
+            if above.up.max(above.down) > round_trip + CLOCK_WAS_SET {
+                *bases = PerDirection::of(|direction| Baseline::new(WINDOW, now, both[direction]));
+                return PerDirection::default();
+            }
+            PerDirection::of(|direction| above[direction].min(round_trip))
         });
         if self.probes.len() == MAX_SAMPLES {
             self.probes.pop_front();
@@ -102,18 +119,25 @@ impl QueueEstimator {
         if self.connections.len() >= MAX_PATHS && !self.connections.contains_key(&flow) {
             self.connections.pop_first();
         }
-        let base = self.connections.entry(flow).or_insert(Baseline::new(WINDOW, now, rtt));
-        let above = base.above(now, rtt);
+        let first = SeenConnection { base: Baseline::new(WINDOW, now, rtt), data, last: now };
+        let connection = self.connections.entry(flow).or_insert(first);
+        connection.last = now;
+        let above = connection.base.above(now, rtt);
         if self.tcp.len() == MAX_SAMPLES {
             self.tcp.pop_front();
         }
         self.tcp.push_back(TcpSample { at: now, data, above });
     }
 
-    /// At these rates, bit/s, data pass: the slower, the longer receivers wait for a second segment.
-    pub(crate) fn passes(&mut self, rates: PerDirection<f64>) {
-        let wait = |rate: f64| (2.0 * SEGMENT_BITS / rate.max(1.0) * 1e9).min(DELAYED_ACK) as i64;
-        self.waits = PerDirection::of(|direction| wait(rates[direction]));
+    /// At these rates, bit/s, data pass: the slower, and the more connections share them, the longer receivers
+    /// wait for a second segment.
+    pub(crate) fn passes(&mut self, now: Time, rates: PerDirection<f64>) {
+        self.waits = PerDirection::of(|direction| {
+            let seen = |one: &&SeenConnection| one.data == direction && now.since(one.last) < ACTIVE;
+            let sharing = self.connections.values().filter(seen).count().max(1);
+            let segments = sharing as f64 + 1.0;
+            (segments * SEGMENT_BITS / rates[direction].max(1.0) * 1e9).min(DELAYED_ACK) as i64
+        });
     }
 
     /// The queue now, where these directions are loaded.
@@ -161,7 +185,7 @@ impl QueueEstimator {
                 both[direction].raise(by);
             }
         }
-        self.connections.values_mut().for_each(|base| base.raise(by));
+        self.connections.values_mut().for_each(|one| one.base.raise(by));
         self.probes.clear();
         self.tcp.clear();
     }
