@@ -68,12 +68,12 @@ impl OwnSettings {
             limits,
             target: 0.009,
             drain: 0.25,
-            floor: 0.2,
-            growth: 0.07,
+            floor: 0.18,
+            growth: 0.08,
             faster: 0.78,
             fastest: 1.2,
             near: 0.4,
-            measured: 0.19,
+            measured: 0.165,
             remembered: 0.29,
             back_to: 0.6,
             silent: 0.2,
@@ -494,7 +494,7 @@ mod tests {
         /// Lets time pass at this capacity, in bit/s, with a full load or none.
         fn pass(&mut self, seconds: f64, capacity: f64, loads: bool) {
             for _ in 0..(seconds / 0.05) as u32 {
-                self.now = self.now + Nanos::millis(50);
+                self.now += Nanos::millis(50);
                 let sent = if loads { self.rate * 0.05 } else { 0.0 };
                 self.waiting = (self.waiting + sent - capacity * 0.05).max(0.0);
                 let queue = if capacity > 0.0 { self.waiting / capacity } else { 0.0 };
