@@ -187,7 +187,14 @@ fn lines(options: &Options) -> anyhow::Result<Vec<(GymLine, String)>> {
             let seed = options.seed.wrapping_add(n);
             let mut line = GymLine::preset(preset, seed, most).map_err(anyhow::Error::msg)?;
             line.skip = Nanos::secs(seed.wrapping_mul(APART.0) % APART.1);
-            lines.push((line, preset.about.to_owned()));
+            // What is said of its rates is of the preset's own.
+            let about = match line.slowed {
+                slowed if slowed < 1.0 => {
+                    format!("{} (slowed down {:.1} times here)", preset.about, 1.0 / slowed)
+                }
+                _ => preset.about.to_owned(),
+            };
+            lines.push((line, about));
         }
         Ok(())
     };

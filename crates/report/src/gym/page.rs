@@ -66,7 +66,7 @@ fn front(gym: &GymDocument) -> Markup {
                 html! {
                     b { "The front" }
                     ": each controller over all cases. Lower is less delay, further to the right is more of the \
-                     line used; `known` is the yardstick that knows the line, which no controller can."
+                     line used; known is the yardstick that knows the line, which no controller can."
                 },
                 Reading::None,
                 &table,
