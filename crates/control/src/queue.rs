@@ -129,8 +129,8 @@ impl QueueEstimator {
         self.tcp.push_back(TcpSample { at: now, data, above });
     }
 
-    /// At these rates, bit/s, data pass: the slower, and the more connections share them, the longer receivers
-    /// wait for a second segment.
+    /// At these rates, bit/s, data pass: the slower, and the more connections share them, the longer
+    /// receivers wait for a second segment.
     pub(crate) fn passes(&mut self, now: Time, rates: PerDirection<f64>) {
         self.waits = PerDirection::of(|direction| {
             let seen = |one: &&SeenConnection| one.data == direction && now.since(one.last) < ACTIVE;

@@ -1,4 +1,4 @@
-//! `tidegate gym`: the same result on any number of processors, pages with reasons, and words for wrong input.
+//! `tidegate gym`: the same result on any number of processors, pages with reasons, words for wrong input.
 
 use crate::common;
 
