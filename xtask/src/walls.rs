@@ -33,6 +33,8 @@ const LIBRARIES: &[&str] = &[
     "loader",
     "scenario",
     "sweep",
+    "control",
+    "gym",
     "trial",
     "replay",
     "lab",
@@ -52,7 +54,7 @@ const LIBRARIES: &[&str] = &[
 ];
 
 /// Each crate, whether it is pure, and the crates it may depend on.
-const CRATES: [(&str, Purity, &[&str]); 41] = [
+const CRATES: [(&str, Purity, &[&str]); 43] = [
     ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::NoStd, &["packet"]),
@@ -70,7 +72,7 @@ const CRATES: [(&str, Purity, &[&str]); 41] = [
     ("probe-wire", Purity::NoStd, &["measure"]),
     ("sim", Purity::NoStd, &["gateway", "qdisc", "classify", "policy", "packet", "measure"]),
     ("analysis", Purity::Std, &["measure", "packet"]),
-    ("report", Purity::Impure, &["analysis", "measure", "sweep", "text"]),
+    ("report", Purity::Impure, &["analysis", "gym", "measure", "sweep", "text"]),
     ("sys", Purity::Impure, &["netlink-wire", "text"]),
     ("sandbox", Purity::Impure, &["sys"]),
     ("shims", Purity::Std, &["gateway", "classify", "policy", "packet", "syntax"]),
@@ -89,6 +91,8 @@ const CRATES: [(&str, Purity, &[&str]); 41] = [
         &["sim", "measure", "shims", "inspect", "gateway", "policy", "packet", "syntax", "text"],
     ),
     ("sweep", Purity::Std, &["scenario", "measure", "packet", "syntax"]),
+    ("control", Purity::NoStd, &["packet"]),
+    ("gym", Purity::Std, &["control", "scenario", "sim", "gateway", "policy", "packet", "syntax"]),
     (
         "trial",
         Purity::Std,
@@ -161,6 +165,7 @@ const CRATES: [(&str, Purity, &[&str]); 41] = [
             "netlink",
             "replay",
             "trial",
+            "gym",
             "sweep",
             "scenario",
             "loader",

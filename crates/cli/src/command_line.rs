@@ -3,8 +3,8 @@
 
 use crate::wrapping::wrapped;
 use crate::{
-    bundle, check, compare, daemon, expect, explain, graph, import, live, manual, measuring, output, policy,
-    replay, run, sim, sweep, trial, tune, watch,
+    bundle, check, compare, daemon, expect, explain, graph, gym, import, live, manual, measuring, output,
+    policy, replay, run, sim, sweep, trial, tune, watch,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -36,7 +36,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Write and check", &["policy", "check", "explain", "graph", "test", "import"]),
     (
         "Simulate",
-        &["try", "sim", "sweep", "results", "tune", "bundle", "lab", "shell", "replay", "compare", "run"],
+        &[
+            "try", "sim", "sweep", "results", "tune", "gym", "bundle", "lab", "shell", "replay", "compare",
+            "run",
+        ],
     ),
     (
         "Operate",
@@ -87,6 +90,8 @@ enum Command {
     Results(Box<sweep::results::Options>),
     /// Search for the best values of a scenario's parameters
     Tune(Box<tune::Options>),
+    /// Try controllers of a shaper's rate on lines that vary, and compare them
+    Gym(Box<gym::Options>),
     /// Bundle a scenario with its results, for others to repeat
     Bundle(Box<bundle::Options>),
     /// Run a scenario file in real time, with the kernel's TCP
@@ -321,6 +326,7 @@ pub fn carry_out(cli: Cli) -> ExitCode {
         Command::Sweep(options) => sweep::command(&options),
         Command::Results(options) => sweep::results::command(&options),
         Command::Tune(options) => tune::command(&options),
+        Command::Gym(options) => gym::command(&options),
         Command::Bundle(options) => bundle::command(&options),
         Command::Lab(options) => sim::lab::command(&options),
         Command::Shell(options) => sim::lab::shell::command(&options),
@@ -439,6 +445,7 @@ mod tests {
     /// The commands with `--json`, and the published schema of what that prints.
     const SCHEMAS: [(&str, &str); 34] = [
         ("tune", "tune"),
+        ("gym", "gym"),
         ("bundle", "bundle"),
         ("sweep", "sweep"),
         ("results", "sweep"),

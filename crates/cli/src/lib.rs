@@ -17,6 +17,7 @@ pub mod explain;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod graph;
+pub mod gym;
 pub mod import;
 mod input;
 pub mod live;

@@ -11,6 +11,7 @@
 
 pub mod chart;
 pub mod experiment;
+pub mod gym;
 mod html;
 pub mod measuring;
 pub mod replayed;

@@ -18,6 +18,7 @@
 pub mod bundle;
 pub mod doctor;
 mod error;
+pub mod gym;
 mod kept_path;
 pub mod loss;
 pub mod measure;

@@ -18,6 +18,7 @@ mod machine;
 mod machines;
 mod net;
 mod observe;
+mod passive;
 pub mod path;
 mod probe;
 mod tcp;
@@ -45,6 +46,7 @@ pub use machine::{
 pub use machines::Machines;
 pub use net::Net;
 pub use observe::{SojournEnd, SojournRecord};
+pub use passive::{TcpSighting, TcpSign};
 pub use probe::{ArrivalProcess, EchoSample, ProbePacket, ProbeSpec, Sizes, SourceSpec, SourceStats};
 pub use tcp::cc::CongestionControl;
 pub use tcp_flow::{EcnCodepoint, FlowSample, FlowSpec, FlowStats};

@@ -4,6 +4,7 @@
 mod changes;
 mod flows;
 mod foreign;
+mod passive;
 mod probes;
 mod sojourns;
 mod transactions;
@@ -13,6 +14,7 @@ use crate::foreign::Foreign;
 use crate::link::{Link, LinkId, LinkPeer, LinkQueue, LinkSpec, LinkStats, Sending};
 use crate::machine::{Forwarder, OfferResult, Origin, Port, ReceiveResult};
 use crate::observe::{Observed, SojournEnd};
+use crate::passive::PassiveTcp;
 use crate::probe::{Probe, ProbeSpec, Source, SourceSpec};
 use crate::tcp_flow::{FlowSpec, TcpFlow};
 use crate::transaction::Running;
@@ -55,6 +57,7 @@ pub struct Net<M> {
     pub overflow: u64,
     pub(crate) foreign: Foreign,
     pub(crate) observed: Option<Observed>,
+    pub(crate) passive: Option<PassiveTcp>,
 }
 
 impl<M: Forwarder> Net<M> {
@@ -80,6 +83,7 @@ impl<M: Forwarder> Net<M> {
             overflow: 0,
             foreign: Foreign::default(),
             observed: None,
+            passive: None,
         }
     }
 
@@ -206,6 +210,9 @@ impl<M: Forwarder> Net<M> {
     /// A packet comes to a port of the machine; it may have to wait at a device that gives back what it is
     /// given.
     fn receive(&mut self, port: Port, pkt: Pkt) -> ReceiveResult {
+        if let Some(passive) = self.passive.as_mut().filter(|passive| passive.port == port) {
+            passive.arrives(self.now, &self.transport[pkt.slot()]);
+        }
         self.begin_sojourn(&pkt);
         let received = self.machine.receive(&mut self.pool, self.now, port, pkt);
         if let ReceiveResult::Passed(pkt, _) = &received {
@@ -323,6 +330,9 @@ impl<M: Forwarder> Net<M> {
                 }
                 let _ = self.hop(pkt, origin);
                 continue;
+            }
+            if let Some(passive) = self.passive.as_mut().filter(|passive| passive.port == port) {
+                passive.leaves(self.now, &self.transport[pkt.slot()]);
             }
             let len = self.pool.meta(&pkt).frame_len;
             let link = &mut self.links[at];

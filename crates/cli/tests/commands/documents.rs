@@ -58,7 +58,7 @@ fn every_document_fits_its_published_schema() {
     }
     let place = filled("documents");
     let packet = "udp 192.168.1.7 > 1.1.1.1:53 out eth0";
-    let rows: [(&str, &[&str]); 30] = [
+    let rows: [(&str, &[&str]); 31] = [
         (
             "experiment",
             &[
@@ -97,6 +97,26 @@ fn every_document_fits_its_published_schema() {
                 "sfq",
                 "--tries",
                 "4",
+                "--json",
+            ],
+        ),
+        (
+            "gym",
+            &[
+                "gym",
+                "tidegate",
+                "--traces",
+                "lte",
+                "--lines",
+                "1",
+                "--loads",
+                "up",
+                "--mean",
+                "1mbit",
+                "--duration",
+                "2",
+                "--detail",
+                "lte-1/up",
                 "--json",
             ],
         ),

@@ -17,6 +17,7 @@ mod exits;
 mod folds;
 mod gallery;
 mod grammar;
+mod gym;
 mod import;
 mod metamorphic;
 mod nft;

@@ -145,6 +145,32 @@ impl Trace {
         Trace { capacity: Some(capacity), ..Trace::nothing() }
     }
 
+    /// The same line, faster or slower by a factor; delays and losses stay as they are.
+    ///
+    /// # Errors
+    /// Opportunities, which are packets, cannot be scaled; a factor that leaves no rate, or one above 1
+    /// Tbit/s.
+    pub fn scaled(&self, factor: f64) -> Result<Trace, String> {
+        let rates = match &self.capacity {
+            None => return Ok(self.clone()),
+            Some(Capacity::Opportunities(_)) => {
+                return Err("a file of mahimahi's counts packets: its rate cannot be scaled".into());
+            }
+            Some(Capacity::Rates(rates)) => rates,
+        };
+        if !(factor.is_finite() && factor > 0.0) {
+            return Err(format!("{factor} is no factor of a rate"));
+        }
+        let mut from = Nanos(0);
+        let steps = rates.steps.0.iter().map(|(end, rate)| {
+            let held = Nanos(end.0 - from.0);
+            from = *end;
+            (held, (*rate as f64 * factor) as u64)
+        });
+        let scaled = Trace::rates(steps).map_err(|(_, why)| why)?;
+        Ok(Trace { delays: self.delays.clone(), losses: self.losses.clone(), ..scaled })
+    }
+
     /// A recording of nothing yet: the link stays as it is.
     pub fn nothing() -> Trace {
         Trace { capacity: None, delays: None, losses: None }
@@ -519,6 +545,18 @@ mod tests {
         );
         assert!(Trace::nothing().with_losses([(ms(1), MILLION + 1)]).is_err());
         assert!(Trace::nothing().with_delays([]).is_err());
+    }
+
+    #[test]
+    fn rates_are_scaled_and_delays_are_not() {
+        let second = Nanos::secs(1);
+        let trace = Trace::rates([(second, 8_000_000), (second, 0)]).expect("rates");
+        let trace = trace.with_delays([(second, Nanos::millis(7))]).expect("delays");
+        let half = trace.scaled(0.5).expect("a factor");
+        assert_eq!((half.mean_rate(), half.mean_delay()), (Some(2_000_000), Some(Nanos::millis(7))));
+        assert_eq!(half.carries(second, Nanos::secs(2)), Some(0));
+        assert!(trace.scaled(0.0).is_err() && trace.scaled(f64::NAN).is_err() && trace.scaled(1e9).is_err());
+        assert!(Trace::steady(1_000_000, second).scaled(0.5).is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::link::impair::ImpairmentState;
 use crate::link::trace::Replay;
 use crate::link::{Impairment, LinkAdjustment, LinkId, Trace};
 use crate::machine::Forwarder;
+use tidegate_packet::Time;
 
 impl<M: Forwarder> Net<M> {
     /// Changes a link, now. What does not belong to such a link (a ring where there is no device) changes
@@ -34,10 +35,15 @@ impl<M: Forwarder> Net<M> {
 
     /// Makes a link follow a trace from now on, in what that recorded: rate, delay, loss.
     pub fn follow(&mut self, link: LinkId, trace: Trace) {
-        let (now, at) = (self.now, link.0 as usize);
+        self.follow_since(link, trace, self.now);
+    }
+
+    /// The same with a trace that began at a time before: its first part is over.
+    pub fn follow_since(&mut self, link: LinkId, trace: Trace, began: Time) {
+        let at = link.0 as usize;
         // A stream of its own, so that what else is drawn stays as it was.
         let random = self.random.fork(u64::from(link.0) | 1 << 41);
-        self.links[at].follow(Replay::new(trace, now, random));
+        self.links[at].follow(Replay::new(trace, began, random));
     }
 
     /// An arrival event for each packet in line, those before `from` excepted. One too many does no harm

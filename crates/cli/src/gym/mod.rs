@@ -1,0 +1,310 @@
+//! `tidegate gym`: controllers of a shaper's rate on lines that vary.
+//!
+//! ```text
+//! presets, recordings, failures ─▶ cases ─▶ sessions::gym (all processors) ─▶ GymDocument ─▶ text | JSON | page
+//! ```
+
+mod options;
+mod text;
+
+pub use options::Options;
+
+use crate::exit::CliExit;
+use crate::outputs::{self, Form, ReportFile};
+use anyhow::{Context, bail};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tidegate_control::{CakeAutorateSettings, PerDirection, RateLimits};
+use tidegate_gym::{
+    ControllerChoice, GYM_FORM, GymCase, GymDocument, GymLine, GymLoad, NAMED_FAILURES, compare,
+};
+use tidegate_packet::Nanos;
+use tidegate_scenario::presets::{LINE_PRESETS, LinePreset};
+use tidegate_scenario::recording;
+use tidegate_scenario::shell::quoted;
+use tidegate_sessions::gym::{GymJob, GymWatch, MAX_CASES, details, play};
+
+/// Files of a directory that are taken for recordings at most.
+const MAX_FILES: usize = 1000;
+/// Cases in detail on a page if none is asked for.
+const DETAILS: usize = 6;
+/// Lines of one preset begin so far apart in their recordings, in seconds, within so many.
+const APART: (u64, u64) = (37, 270);
+
+/// Plays `tidegate gym`.
+pub fn command(options: &Options) -> ExitCode {
+    match attempt(options) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            eprintln!("tidegate gym: {error:#}");
+            CliExit::of(&error).into()
+        }
+    }
+}
+
+fn attempt(options: &Options) -> anyhow::Result<CliExit> {
+    let controllers = controllers(options)?;
+    let named: Vec<ControllerChoice> =
+        baselines().into_iter().filter(|one| !controllers.contains(one)).collect();
+    let all: Vec<ControllerChoice> = controllers.iter().cloned().chain(named.iter().cloned()).collect();
+    let (cases, abouts) = cases(options)?;
+    let wanted = wanted(options, &cases)?;
+    crate::output::may_write(outputs::paths(&options.output))?;
+    let columns = "playing  1234567/1234567 runs, 10m left".len();
+    let words = ("playing", "{pos}/{len} runs, {eta} left");
+    let bar = crate::output::progress_bar((cases.len() * all.len()) as u64, words, columns);
+    let done = || bar.inc(1);
+    let watch = GymWatch { stop: tidegate_sys::interrupt::notice(), done: &done };
+    let job = GymJob { cases: &cases, controllers: &all, workers: options.jobs.map(usize::from) };
+    let played = play(&job, &watch);
+    bar.finish_and_clear();
+    let (rows, failures) = match played {
+        Err(tidegate_sessions::Error::Partial(why)) => {
+            eprintln!("tidegate gym: {why}");
+            return Ok(CliExit::Partial);
+        }
+        other => other?,
+    };
+    let names: Vec<String> = all.iter().map(ToString::to_string).collect();
+    let has_page = options.output.iter().any(|file| file.form == Form::Html);
+    let wanted = if has_page && wanted.is_empty() { latest(&rows) } else { wanted };
+    let wanted: Vec<(usize, String)> = wanted.into_iter().map(|row| (row, abouts[row].clone())).collect();
+    let quiet = GymWatch { stop: tidegate_sys::interrupt::notice(), done: &|| () };
+    let details = if wanted.is_empty() { Vec::new() } else { details(&job, &quiet, &wanted)? };
+    let first = cases.first();
+    let document = GymDocument {
+        tidegate_gym: GYM_FORM,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: again(options),
+        shaper: options.shaper.name().to_owned(),
+        seconds: first.map_or([0.0; 2], |case| [case.warm_up, case.duration].map(Nanos::as_secs_f64)),
+        comparison: compare(&names, &rows),
+        controllers: names,
+        baselines: named.len(),
+        rows,
+        failures,
+        details,
+    };
+    for ReportFile { path, form } in &options.output {
+        let content = match form {
+            Form::Html => tidegate_report::gym::page(&document),
+            _ => json(&document)?,
+        };
+        crate::output::file(path, content)?;
+    }
+    if options.json {
+        crate::output::text(&json(&document)?);
+    } else {
+        crate::output::report(&text::report(&document, options.cases));
+    }
+    Ok(if document.failures.is_empty() { CliExit::Yes } else { CliExit::No })
+}
+
+fn json(document: &GymDocument) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(document)? + "\n")
+}
+
+/// What every controller is compared with.
+fn baselines() -> [ControllerChoice; 4] {
+    [
+        ControllerChoice::Known,
+        ControllerChoice::Fixed(0.5),
+        ControllerChoice::Fixed(0.75),
+        ControllerChoice::Fixed(1.0),
+    ]
+}
+
+fn controllers(options: &Options) -> anyhow::Result<Vec<ControllerChoice>> {
+    let mut controllers = options.controllers.clone();
+    if controllers.is_empty() {
+        let usual =
+            [ControllerChoice::Own, ControllerChoice::CakeAutorate(None), ControllerChoice::SqmAutorate];
+        controllers = usual.into();
+    }
+    let mut seen: Vec<String> = Vec::new();
+    for controller in &controllers {
+        let name = controller.to_string();
+        if seen.contains(&name) {
+            bail!("{name} is given twice");
+        }
+        seen.push(name);
+    }
+    let Some(path) = &options.cake_config else { return Ok(controllers) };
+    let text = crate::input::policy(path).with_context(|| path.display().to_string())?;
+    // Whatever it leaves out is as for the line; what is wrong in it is so on any line.
+    let both = |rate| PerDirection { up: rate, down: rate };
+    let any = RateLimits { least: both(1), base: both(1), most: both(u64::MAX >> 12) };
+    CakeAutorateSettings::new(any)
+        .read(&text)
+        .map_err(|wrong| anyhow::anyhow!(wrong))
+        .with_context(|| path.display().to_string())?;
+    let given = controllers.iter_mut().find(|one| **one == ControllerChoice::CakeAutorate(None));
+    let Some(given) = given else {
+        bail!("--cake-config is for the controller cake-autorate, which is not given")
+    };
+    *given = ControllerChoice::CakeAutorate(Some(text));
+    Ok(controllers)
+}
+
+/// The cases, and what happens in each.
+fn cases(options: &Options) -> anyhow::Result<(Vec<GymCase>, Vec<String>)> {
+    let mut cases = Vec::new();
+    let mut abouts = Vec::new();
+    if options.failures {
+        for failure in &NAMED_FAILURES {
+            cases.push(GymCase { seed: options.seed, ..failure.case() });
+            abouts.push(failure.about.to_owned());
+        }
+    } else {
+        let usual = || GymLoad::NAMED.iter().map(|(_, load, _)| *load).filter(|load| *load != GymLoad::Idle);
+        let loads: Vec<GymLoad> =
+            if options.loads.is_empty() { usual().collect() } else { options.loads.clone() };
+        for (line, about) in lines(options)? {
+            for load in &loads {
+                cases.push(GymCase::new(line.clone(), *load, options.seed));
+                let what = GymLoad::NAMED.iter().find(|(_, of, _)| of == load).map_or("", |(.., what)| *what);
+                abouts.push(format!("{about}; {what}"));
+            }
+        }
+    }
+    if cases.len() > MAX_CASES {
+        bail!("these are {} cases; {MAX_CASES} are the most at once", cases.len());
+    }
+    for case in &mut cases {
+        case.shaper = options.shaper;
+        if !options.failures {
+            case.duration = Nanos::secs(u64::from(options.duration));
+        }
+    }
+    Ok((cases, abouts))
+}
+
+fn lines(options: &Options) -> anyhow::Result<Vec<(GymLine, String)>> {
+    let most = Some(options.mean.as_bits()).filter(|mean| *mean > 0);
+    let mut lines: Vec<(GymLine, String)> = Vec::new();
+    let mut of_preset = |preset: &LinePreset| -> anyhow::Result<()> {
+        for n in 0..u64::from(options.lines) {
+            let seed = options.seed.wrapping_add(n);
+            let mut line = GymLine::preset(preset, seed, most).map_err(anyhow::Error::msg)?;
+            line.skip = Nanos::secs(seed.wrapping_mul(APART.0) % APART.1);
+            // What is said of its rates is of the preset's own.
+            let about = match line.slowed {
+                slowed if slowed < 1.0 => {
+                    format!("{} (slowed down {:.1} times here)", preset.about, 1.0 / slowed)
+                }
+                _ => preset.about.to_owned(),
+            };
+            lines.push((line, about));
+        }
+        Ok(())
+    };
+    let mut files: Vec<PathBuf> = Vec::new();
+    if options.traces.is_empty() {
+        LINE_PRESETS.iter().try_for_each(&mut of_preset)?;
+    }
+    for what in &options.traces {
+        if let Some(preset) = LinePreset::named(what) {
+            of_preset(preset)?;
+            continue;
+        }
+        let path = Path::new(what);
+        if path.is_dir() {
+            files.extend(of_directory(path)?);
+        } else if path.exists() {
+            files.push(path.to_owned());
+        } else {
+            bail!("{what}: there is no such file, and no such preset; presets are {}", LinePreset::names());
+        }
+    }
+    for path in files {
+        let text = crate::input::scenario(&path).with_context(|| path.display().to_string())?;
+        let wrong = |why: String| anyhow::anyhow!("{}: {why}", path.display());
+        let trace = recording(&text)
+            .map_err(|bad| wrong(format!("line {}: {}: {}", bad.line, bad.why, bad.remedy)))?;
+        let name = path.file_stem().map_or_else(|| "line".into(), |stem| stem.to_string_lossy().into_owned());
+        let line = GymLine::of_trace(&name, &trace, most).map_err(wrong)?;
+        if lines.iter().any(|(other, _)| other.name == line.name) {
+            bail!("{}: two lines are called {name}; rename one", path.display());
+        }
+        lines.push((line, format!("{}, a quarter of it up", path.display())));
+    }
+    if lines.is_empty() {
+        bail!("there is no recording in {}", options.traces.join(", "));
+    }
+    Ok(lines)
+}
+
+/// The files of a directory, by name.
+fn of_directory(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry.with_context(|| path.display().to_string())?;
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        if !is_hidden && entry.path().is_file() {
+            files.push(entry.path());
+        }
+        if files.len() > MAX_FILES {
+            bail!("{}: more than {MAX_FILES} files; name some of them", path.display());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The cases that are wanted in detail.
+fn wanted(options: &Options, cases: &[GymCase]) -> anyhow::Result<Vec<usize>> {
+    let find = |name: &String| {
+        cases.iter().position(|case| case.name == *name).with_context(|| {
+            let some: Vec<&str> = cases.iter().take(5).map(|case| case.name.as_str()).collect();
+            format!("--detail {name}: there is no such case; cases are called {}, …", some.join(", "))
+        })
+    };
+    options.detail.iter().map(find).collect()
+}
+
+/// The cases in which the first controller is latest.
+fn latest(rows: &[tidegate_gym::CaseRow]) -> Vec<usize> {
+    let late = |row: usize| rows[row].scores.first().and_then(|score| Some(score.as_ref()?.call_p95_ms));
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by(|one, other| late(*other).unwrap_or(f64::MAX).total_cmp(&late(*one).unwrap_or(f64::MAX)));
+    order.truncate(DETAILS);
+    order.sort_unstable();
+    order
+}
+
+/// The mean rate as the option takes it.
+fn mean(options: &Options) -> String {
+    match options.mean.as_bits() {
+        0 => "0".to_owned(),
+        bits if bits % 1_000_000 == 0 => format!("{}mbit", bits / 1_000_000),
+        bits => format!("{bits}bit"),
+    }
+}
+
+/// The command that gives the same result.
+fn again(options: &Options) -> String {
+    let mut line = "tidegate gym".to_owned();
+    let mut add = |word: &str, value: String| line.push_str(&format!(" {word}{value}"));
+    options.controllers.iter().for_each(|one| add("", quoted(&one.to_string()).to_string()));
+    if !options.traces.is_empty() {
+        add("--traces ", quoted(&options.traces.join(",")).to_string());
+    }
+    if !options.loads.is_empty() {
+        add("--loads ", options.loads.iter().map(|load| load.name()).collect::<Vec<_>>().join(","));
+    }
+    if options.failures {
+        add("--failures", String::new());
+    } else {
+        add("--lines ", options.lines.to_string());
+        add("--duration ", options.duration.to_string());
+        add("--mean ", mean(options));
+    }
+    if let Some(path) = &options.cake_config {
+        add("--cake-config ", quoted(&path.display().to_string()).to_string());
+    }
+    add("--shaper ", options.shaper.name().to_owned());
+    options.detail.iter().for_each(|case| add("--detail ", quoted(case).to_string()));
+    add("--seed ", options.seed.to_string());
+    line
+}

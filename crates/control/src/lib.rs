@@ -1,0 +1,32 @@
+#![no_std]
+#![forbid(unsafe_code)]
+//! Controllers of a shaper's rates, for lines whose capacity varies.
+//!
+//! A controller has no clock and does no IO: it hears [`ControlEvent`]s with their time, and answers with
+//! [`RateDecision`]s, each with its [`ControlReason`].
+
+extern crate alloc;
+
+mod baseline;
+mod cake_autorate;
+mod controller;
+mod fixed;
+mod own;
+mod queue;
+mod settings;
+mod sqm_autorate;
+
+pub use cake_autorate::{CakeAutorate, CakeAutorateSettings};
+pub use controller::{
+    ControlEvent, ControlReason, Controlled, OneWayDelays, PerDirection, ProbeReply, RateController,
+    RateDecision, RateDirection, ShaperCounters,
+};
+pub use fixed::{FixedRates, KnownCapacity};
+pub use own::{OwnController, OwnSettings};
+pub use settings::{BadControlSetting, RateLimits};
+pub use sqm_autorate::{SqmAutorate, SqmAutorateSettings};
+
+/// The examples of the README are run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

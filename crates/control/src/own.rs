@@ -1,0 +1,585 @@
+//! tidegate's own controller.
+//!
+//! Principles. A queue behind the shaper is measured by everything that passes it ([`crate::queue`]). While
+//! there is one, what comes out of the line is its capacity; so the rate is set to that, less what drains the
+//! queue within a given time (the control law of ABC: Goyal et al., NSDI 2020, with a capacity that is
+//! measured instead of known). Without a queue and with load the rate rises, slowly at first and faster the
+//! longer no queue comes back. Draining that does not shorten the delay shows that it is no queue of ours:
+//! the path became longer. A line that carries nothing is waited for, and continues as before.
+
+use crate::controller::{
+    ControlEvent, ControlReason, Controlled, PerDirection, RateController, RateDecision, RateDirection,
+    ShaperCounters,
+};
+use crate::queue::QueueEstimator;
+use crate::settings::RateLimits;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use tidegate_packet::{Nanos, Time};
+
+/// Bytes of a full frame.
+const FRAME: u64 = 1514;
+/// Readings of the counters that are kept.
+const KEPT: usize = 24;
+const SECOND: f64 = 1e9;
+/// Readings over which a queue that is drained must become shorter.
+const WATCHED: usize = 10;
+/// After a silence the rate is this share of the one before, and stays so for a while.
+const AFTER_SILENCE: f64 = 0.8;
+const SETTLES: Nanos = Nanos::millis(350);
+/// A path that seemed longer is checked after this, so often.
+const CHECKED_AFTER: Nanos = Nanos::secs(2);
+const CHECKS: u32 = 2;
+
+/// Settings of tidegate's own controller; their defaults were found by `docs/gym.md#tuning`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OwnSettings {
+    /// Between which rates it chooses.
+    pub limits: RateLimits,
+    /// The queueing delay behind the shaper that is let be, seconds.
+    pub target: f64,
+    /// In how long a queue is to be drained, seconds.
+    pub drain: f64,
+    /// The least share of the capacity that is left while draining.
+    pub floor: f64,
+    /// Growth of the rate a second, as a share, right after a queue; and by how much more each second later.
+    pub growth: f64,
+    /// The same, each second without a queue.
+    pub faster: f64,
+    /// The most growth a second, as a share.
+    pub fastest: f64,
+    /// The part of that growth that is left within a tenth of the capacity at the last queue.
+    pub near: f64,
+    /// Over how long what the line carries is measured, seconds.
+    pub measured: f64,
+    /// How long the highest such measurement counts as the capacity, seconds.
+    pub remembered: f64,
+    /// To what share of the capacity the rate returns after a queue.
+    pub back_to: f64,
+    /// Without any sign of life for so long the line is silent, seconds.
+    pub silent: f64,
+}
+
+impl OwnSettings {
+    /// The defaults, with these limits.
+    #[must_use]
+    pub fn new(limits: RateLimits) -> OwnSettings {
+        OwnSettings {
+            limits,
+            target: 0.009,
+            drain: 0.25,
+            floor: 0.18,
+            growth: 0.08,
+            faster: 0.78,
+            fastest: 1.2,
+            near: 0.4,
+            measured: 0.165,
+            remembered: 0.29,
+            back_to: 0.6,
+            silent: 0.2,
+        }
+    }
+}
+
+/// A reading of one direction.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    at: Time,
+    /// What the line carried since the reading before, bytes.
+    carried: u64,
+    /// What the shaper sent.
+    sent: u64,
+    /// Waits in the shaper.
+    backlog: u64,
+    /// The measured rate at this reading, bit/s.
+    measured: f64,
+    /// The queue, seconds, and the share of the capacity that was set.
+    queue: f64,
+    share: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Side {
+    rate: Controlled,
+    base: f64,
+    readings: VecDeque<Reading>,
+    /// Since when the queue is being drained.
+    draining: Option<Time>,
+    /// Seconds of queue that should be gone since then, and the longest that was seen.
+    expected: f64,
+    longest: f64,
+    /// The capacity when it began, and at the end of the last one.
+    before: f64,
+    found: f64,
+    last_queue: Time,
+    /// The rate before the line fell silent.
+    waiting: Option<f64>,
+    /// When the line carried again.
+    resumed: Time,
+    /// What made the path seem longer is to be checked.
+    check: Option<PathCheck>,
+}
+
+/// Whether the path became longer is checked by going slower for a moment: a queue would then be drained, and
+/// the least delay become shorter.
+#[derive(Clone, Copy, Debug)]
+struct PathCheck {
+    /// By how much it seemed longer, seconds.
+    longer: f64,
+    /// The next one.
+    at: Time,
+    /// So many are left.
+    left: u32,
+    /// One is under way: until then, and the rate before.
+    until: Option<(Time, f64)>,
+}
+
+/// tidegate's own controller.
+#[derive(Clone, Debug)]
+pub struct OwnController {
+    settings: OwnSettings,
+    sides: PerDirection<Side>,
+    queue: QueueEstimator,
+    last_sign: Time,
+    last_reading: Time,
+}
+
+impl OwnController {
+    /// With these settings.
+    #[must_use]
+    pub fn new(settings: OwnSettings) -> OwnController {
+        let limits = settings.limits;
+        let sides = PerDirection::of(|direction| Side {
+            rate: Controlled::new(
+                direction,
+                limits.base[direction],
+                limits.least[direction],
+                limits.most[direction],
+            ),
+            base: limits.base[direction] as f64,
+            readings: VecDeque::new(),
+            draining: None,
+            expected: 0.0,
+            longest: 0.0,
+            before: 0.0,
+            found: 0.0,
+            last_queue: Time(0),
+            waiting: None,
+            resumed: Time(0),
+            check: None,
+        });
+        OwnController {
+            settings,
+            sides,
+            queue: QueueEstimator::default(),
+            last_sign: Time(0),
+            last_reading: Time(0),
+        }
+    }
+
+    /// Takes a reading of the counters, and decides.
+    fn read(
+        &mut self,
+        now: Time,
+        counters: &PerDirection<ShaperCounters>,
+        decisions: &mut Vec<RateDecision>,
+    ) {
+        let step = now.since(self.last_reading).0 as f64 / SECOND;
+        if step <= 0.0 {
+            return;
+        }
+        self.last_reading = now;
+        if counters.down.arrived > 0 {
+            self.last_sign = now;
+        }
+        let carried = PerDirection { up: counters.up.sent, down: counters.down.arrived };
+        let mut loaded = PerDirection::default();
+        for direction in RateDirection::BOTH {
+            let side = &mut self.sides[direction];
+            let of = counters[direction];
+            side.take(now, carried[direction], of);
+            loaded[direction] = side.is_loaded(&self.settings);
+        }
+        self.queue.passes(now, PerDirection::of(|direction| self.sides[direction].rate.rate()));
+        let queue = self.queue.estimate(now, loaded);
+        for direction in RateDirection::BOTH {
+            let delay = queue.delay[direction] as f64 / SECOND;
+            self.sides[direction].measure(&self.settings, direction, delay);
+        }
+        let silent = now.since(self.last_sign).0 as f64 / SECOND > self.settings.silent;
+        for direction in RateDirection::BOTH {
+            if silent {
+                self.sides[direction].waits(decisions);
+                continue;
+            }
+            let delay = queue.delay[direction] as f64 / SECOND;
+            let longer = self.sides[direction].decide(
+                &self.settings,
+                now,
+                step,
+                (delay, loaded[direction]),
+                decisions,
+            );
+            if longer {
+                self.queue.path_is_longer(direction, queue.delay[direction]);
+            }
+        }
+    }
+}
+
+impl Side {
+    fn take(&mut self, now: Time, carried: u64, counters: ShaperCounters) {
+        let (sent, backlog) = (counters.sent, counters.backlog);
+        let reading = Reading { at: now, carried, sent, backlog, measured: 0.0, queue: 0.0, share: 1.0 };
+        self.readings.push_back(reading);
+        while self.readings.len() > KEPT {
+            self.readings.pop_front();
+        }
+    }
+
+    /// What the line carries. Of the download that is what arrives. Of the upload it is what was sent, over
+    /// the time in which that comes out: longer than that of sending by as much as the queue grew.
+    fn measure(&mut self, settings: &OwnSettings, direction: RateDirection, queue: f64) {
+        let mut measured = self.over(settings.measured, |reading| reading.carried);
+        let Some(last) = self.readings.back() else { return };
+        if direction == RateDirection::Up {
+            let old = |reading: &&Reading| last.at.since(reading.at).0 as f64 / SECOND >= settings.measured;
+            let before = self.readings.iter().rev().find(old).map_or(0.0, |reading| reading.queue);
+            measured /= (1.0 + (queue - before) / settings.measured).max(0.2);
+        }
+        if let Some(last) = self.readings.back_mut() {
+            (last.measured, last.queue) = (measured, queue);
+        }
+    }
+
+    /// A rate over the last seconds, bit/s.
+    fn over(&self, seconds: f64, bytes: impl Fn(&Reading) -> u64) -> f64 {
+        let Some(last) = self.readings.back() else { return 0.0 };
+        let since = |reading: &&Reading| last.at.since(reading.at).0 as f64 / SECOND;
+        let mut sum = 0;
+        for reading in self.readings.iter().rev() {
+            let age = since(&reading);
+            if age >= seconds {
+                return sum as f64 * 8.0 / age;
+            }
+            sum += bytes(reading);
+        }
+        0.0
+    }
+
+    /// Does the shaper hold something up, or nearly?
+    fn is_loaded(&self, settings: &OwnSettings) -> bool {
+        let waits = self.readings.iter().rev().take(4).any(|reading| reading.backlog >= 2 * FRAME);
+        waits || self.over(settings.measured, |reading| reading.sent) > 0.85 * self.rate.rate()
+    }
+
+    /// The highest rate measured lately: the line's capacity while a queue waits before it.
+    fn capacity(&self, settings: &OwnSettings) -> f64 {
+        let Some(last) = self.readings.back() else { return 0.0 };
+        let recent = self
+            .readings
+            .iter()
+            .rev()
+            .take_while(|reading| last.at.since(reading.at).0 as f64 / SECOND <= settings.remembered);
+        recent.map(|reading| reading.measured).fold(0.0, f64::max)
+    }
+
+    /// The line carries nothing.
+    fn waits(&mut self, decisions: &mut Vec<RateDecision>) {
+        if self.waiting.is_none() {
+            self.waiting = Some(self.rate.rate());
+            let rate = 0.5 * self.rate.rate();
+            self.rate.set(rate, ControlReason::Silence, None, decisions);
+        }
+    }
+
+    /// Decides by the queue in seconds, and whether there is load; true: the path became longer.
+    fn decide(
+        &mut self,
+        settings: &OwnSettings,
+        now: Time,
+        step: f64,
+        (queue, loaded): (f64, bool),
+        decisions: &mut Vec<RateDecision>,
+    ) -> bool {
+        let delay = Some(Nanos((queue.max(0.0) * SECOND) as u64));
+        if let Some(before) = self.waiting.take() {
+            self.rate.set(AFTER_SILENCE * before, ControlReason::Resumed, delay, decisions);
+            self.resumed = now;
+            self.draining = None;
+        }
+        // What was carried in the silence says nothing, and what waited in it is late for another reason.
+        if now.since(self.resumed) < SETTLES {
+            return false;
+        }
+        let capacity = self.capacity(settings);
+        if self.checks(now, capacity, delay, decisions) {
+            return false;
+        }
+        if queue > settings.target && capacity > 0.0 {
+            return self.drain(settings, now, step, (queue, capacity), decisions);
+        }
+        if self.draining.take().is_some() {
+            (self.last_queue, self.found) = (now, capacity);
+            let rate = (settings.back_to * capacity).max(self.rate.rate());
+            self.rate.set(rate, ControlReason::Drained, delay, decisions);
+            return false;
+        }
+        if loaded {
+            let quiet = now.since(self.last_queue).0 as f64 / SECOND;
+            let mut growth = (settings.growth + settings.faster * quiet).min(settings.fastest);
+            let rate = self.rate.rate();
+            if (0.9..1.1).contains(&(rate / self.found.max(1.0))) {
+                growth *= settings.near;
+            }
+            let room = 1.0 - queue / settings.target;
+            let rate = rate * (1.0 + growth * room * step);
+            self.rate.set(rate, ControlReason::LoadHigh, delay, decisions);
+        } else {
+            // What was right a while ago may be too fast when load comes back.
+            let rate = self.rate.rate();
+            let next = rate + (self.base - rate) * (0.05 * step).min(1.0);
+            self.rate.set(next, ControlReason::LoadLow, delay, decisions);
+        }
+        false
+    }
+
+    fn drain(
+        &mut self,
+        settings: &OwnSettings,
+        now: Time,
+        step: f64,
+        (queue, capacity): (f64, f64),
+        decisions: &mut Vec<RateDecision>,
+    ) -> bool {
+        if self.draining.is_none() {
+            self.draining = Some(now);
+            (self.expected, self.longest, self.before) = (0.0, 0.0, capacity.max(0.5 * self.rate.rate()));
+        }
+        self.last_queue = now;
+        self.longest = self.longest.max(queue);
+        let share = (1.0 - (queue - settings.target) / settings.drain).max(settings.floor);
+        self.expected += (1.0 - share) * step;
+        if let Some(last) = self.readings.back_mut() {
+            last.share = share;
+        }
+        let delay = Some(Nanos((queue * SECOND) as u64));
+        if self.is_no_queue() {
+            self.draining = None;
+            let at = now + CHECKED_AFTER;
+            self.check = Some(PathCheck { longer: queue, at, left: CHECKS, until: None });
+            let rate = self.before.max(self.rate.rate());
+            self.rate.set(rate, ControlReason::PathLonger, delay, decisions);
+            return true;
+        }
+        self.rate.set(share * capacity, ControlReason::Draining, delay, decisions);
+        false
+    }
+
+    /// Carries out the checks of a path that seemed longer; true: one is under way.
+    fn checks(
+        &mut self,
+        now: Time,
+        capacity: f64,
+        delay: Option<Nanos>,
+        decisions: &mut Vec<RateDecision>,
+    ) -> bool {
+        let Some(mut check) = self.check.take() else { return false };
+        match check.until {
+            Some((until, _)) if now < until => {}
+            Some((_, before)) => {
+                self.rate.set(before, ControlReason::Resumed, delay, decisions);
+                check = PathCheck { at: now + CHECKED_AFTER, left: check.left - 1, until: None, ..check };
+            }
+            None if now >= check.at => {
+                let takes = Nanos(((2.0 * check.longer).clamp(0.1, 0.5) * SECOND) as u64);
+                check.until = Some((now + takes, self.rate.rate()));
+                let slower = 0.5 * capacity.min(self.rate.rate());
+                self.rate.set(slower, ControlReason::Check, delay, decisions);
+            }
+            None => {}
+        }
+        self.check = Some(check).filter(|check| check.left > 0);
+        check.until.is_some()
+    }
+
+    /// Draining has no effect: the delay stays as it is, or it is there long after all should be drained.
+    fn is_no_queue(&mut self) -> bool {
+        if self.expected > 2.0 * self.longest + 0.3 {
+            return true;
+        }
+        let (mut least, mut most, mut drained, mut count) = (f64::MAX, 0.0_f64, 0.0, 0);
+        for pair in self.readings.make_contiguous().windows(2).rev().take(WATCHED) {
+            least = least.min(pair[1].queue);
+            most = most.max(pair[1].queue);
+            drained += (1.0 - pair[1].share) * pair[1].at.since(pair[0].at).0 as f64 / SECOND;
+            count += 1;
+        }
+        let is_drained_enough = drained > (0.5 * most).max(0.004);
+        let is_steady = most - least < (0.5 * drained).min((0.15 * most).max(0.005));
+        count == WATCHED && least > 0.0 && is_drained_enough && is_steady
+    }
+}
+
+impl RateController for OwnController {
+    fn name(&self) -> &str {
+        "tidegate"
+    }
+
+    fn on_event(&mut self, now: Time, event: &ControlEvent, decisions: &mut Vec<RateDecision>) {
+        match event {
+            ControlEvent::Start => {
+                (self.last_sign, self.last_reading) = (now, now);
+                for direction in RateDirection::BOTH {
+                    let side = &mut self.sides[direction];
+                    side.last_queue = now;
+                    side.rate.set(side.rate.rate(), ControlReason::Begin, None, decisions);
+                }
+            }
+            ControlEvent::ProbeReply(reply) => {
+                self.last_sign = now;
+                self.queue.probe(now, reply);
+            }
+            ControlEvent::TcpRoundTrip { flow, data, rtt } => {
+                self.last_sign = now;
+                self.queue.round_trip(now, *flow, *data, *rtt);
+            }
+            ControlEvent::Acknowledged(_) => self.last_sign = now,
+            ControlEvent::Counters(counters) => self.read(now, counters, decisions),
+            ControlEvent::ProbeLost { .. }
+            | ControlEvent::Retransmission(_)
+            | ControlEvent::Capacity(_)
+            | ControlEvent::Timer => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::{OneWayDelays, ProbeReply};
+
+    const MBIT: f64 = 1e6;
+
+    /// An uplink of a capacity that changes: what the shaper sends beyond it waits, and probes see that.
+    struct Line {
+        controller: OwnController,
+        rate: f64,
+        waiting: f64,
+        base: f64,
+        now: Time,
+        decisions: Vec<RateDecision>,
+        /// Probes come back.
+        probes: bool,
+    }
+
+    impl Line {
+        fn new() -> Line {
+            let both = |rate| PerDirection { up: rate, down: rate };
+            let limits = RateLimits { least: both(200_000), base: both(2_000_000), most: both(20_000_000) };
+            let controller = OwnController::new(OwnSettings::new(limits));
+            let mut line = Line {
+                controller,
+                rate: 2.0 * MBIT,
+                waiting: 0.0,
+                base: 0.020,
+                now: Time(1_000_000_000),
+                decisions: Vec::new(),
+                probes: true,
+            };
+            line.controller.on_event(line.now, &ControlEvent::Start, &mut line.decisions);
+            line
+        }
+
+        /// Lets time pass at this capacity, in bit/s, with a full load or none.
+        fn pass(&mut self, seconds: f64, capacity: f64, loads: bool) {
+            for _ in 0..(seconds / 0.05) as u32 {
+                self.now += Nanos::millis(50);
+                let sent = if loads { self.rate * 0.05 } else { 0.0 };
+                self.waiting = (self.waiting + sent - capacity * 0.05).max(0.0);
+                let queue = if capacity > 0.0 { self.waiting / capacity } else { 0.0 };
+                if self.probes && capacity > 0.0 {
+                    let ns = |seconds: f64| (seconds * SECOND) as i64;
+                    let (up, down) = (ns(self.base / 2.0 + queue), ns(self.base / 2.0));
+                    for reflector in 0..2 {
+                        let rtt = Nanos((up + down) as u64);
+                        let one_way = Some(OneWayDelays { up, down });
+                        let reply = ProbeReply { reflector, sent: self.now, rtt, one_way };
+                        let reply = ControlEvent::ProbeReply(reply);
+                        self.controller.on_event(self.now, &reply, &mut self.decisions);
+                    }
+                }
+                let backlog = if loads { 20 * FRAME } else { 0 };
+                let up = ShaperCounters { sent: (sent / 8.0) as u64, backlog, ..ShaperCounters::default() };
+                let counters = PerDirection { up, down: ShaperCounters::default() };
+                let counters = ControlEvent::Counters(counters);
+                let first = self.decisions.len();
+                self.controller.on_event(self.now, &counters, &mut self.decisions);
+                for decision in &self.decisions[first..] {
+                    if decision.direction == LineSide::Up {
+                        self.rate = decision.bits_per_second as f64;
+                    }
+                }
+            }
+        }
+
+        fn last_reasons(&self, from: usize) -> Vec<ControlReason> {
+            let mut reasons: Vec<ControlReason> = self.decisions[from..]
+                .iter()
+                .filter(|one| one.direction == LineSide::Up)
+                .map(|one| one.reason)
+                .collect();
+            reasons.dedup();
+            reasons
+        }
+    }
+
+    use crate::controller::RateDirection as LineSide;
+
+    #[test]
+    fn the_rate_finds_the_capacity_and_follows_it_down_and_up() {
+        let mut line = Line::new();
+        line.pass(10.0, 8.0 * MBIT, true);
+        assert!(line.rate > 6.5 * MBIT && line.rate < 9.5 * MBIT, "{}", line.rate);
+        line.pass(3.0, 2.0 * MBIT, true);
+        assert!(line.rate < 2.6 * MBIT && line.waiting < 0.05 * 2.0 * MBIT, "{} {}", line.rate, line.waiting);
+        line.pass(6.0, 8.0 * MBIT, true);
+        assert!(line.rate > 6.0 * MBIT, "{}", line.rate);
+    }
+
+    #[test]
+    fn a_silent_line_is_waited_for_and_continues_as_before() {
+        let mut line = Line::new();
+        line.pass(8.0, 6.0 * MBIT, true);
+        let (before, first) = (line.rate, line.decisions.len());
+        line.pass(1.0, 0.0, false);
+        line.pass(0.1, 6.0 * MBIT, true);
+        let reasons = line.last_reasons(first);
+        let starts = [ControlReason::Silence, ControlReason::Resumed];
+        assert!(reasons.windows(2).any(|pair| pair == starts), "{reasons:?}");
+        line.pass(2.0, 6.0 * MBIT, true);
+        assert!(line.rate > 0.8 * before, "{} after {before}", line.rate);
+    }
+
+    #[test]
+    fn a_longer_path_is_no_queue() {
+        let mut line = Line::new();
+        line.pass(8.0, 6.0 * MBIT, true);
+        let first = line.decisions.len();
+        line.base += 0.030;
+        line.pass(4.0, 6.0 * MBIT, true);
+        let reasons = line.last_reasons(first);
+        assert!(reasons.contains(&ControlReason::PathLonger), "{reasons:?}");
+        assert!(line.rate > 4.5 * MBIT, "{}", line.rate);
+    }
+
+    #[test]
+    fn without_load_the_rate_returns_slowly_to_its_base() {
+        let mut line = Line::new();
+        line.pass(8.0, 8.0 * MBIT, true);
+        let (before, first) = (line.rate, line.decisions.len());
+        line.pass(10.0, 8.0 * MBIT, false);
+        assert!(line.rate < before && line.rate > 2.0 * MBIT, "{}", line.rate);
+        assert_eq!(line.last_reasons(first).last(), Some(&ControlReason::LoadLow));
+    }
+}

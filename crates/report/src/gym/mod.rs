@@ -1,0 +1,6 @@
+//! A visit to the gym as one page: the front, the comparison, and cases in detail.
+
+mod detail;
+mod page;
+
+pub use page::page;
