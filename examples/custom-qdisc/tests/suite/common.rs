@@ -5,7 +5,7 @@ use tidegate_packet::{Handle, Nanos, Pool, Rate, Seeded};
 use tidegate_policy::{Op, QdiscOp, SharedBlocks, Verb};
 use tidegate_qdisc::custom;
 use tidegate_shims::Machine;
-use tidegate_trial::{Configured, Trial, TrialLoad, TrialPolicy, TrialProbe, TrialSettings};
+use tidegate_trial::{Configured, Trial, TrialDevices, TrialLoad, TrialPolicy, TrialProbe, TrialSettings};
 
 /// What stands below the shaper.
 #[derive(Clone, Copy)]
@@ -63,7 +63,7 @@ pub(crate) fn tried(leaf: Leaf) -> tidegate_measure::trial::TrialDocument {
         notes: Vec::new(),
         names: Default::default(),
     };
-    let policy = TrialPolicy::new(configured, None, None).expect("one device is configured");
+    let policy = TrialPolicy::new(configured, TrialDevices::default()).expect("one device is configured");
     let settings = TrialSettings {
         duration: Nanos::secs(5),
         load: vec![TrialLoad::Tcp1up],
