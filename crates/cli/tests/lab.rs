@@ -590,7 +590,7 @@ fn the_action_runs_what_its_checksum_names() {
     }
     let place = Place::new("action");
     std::fs::create_dir_all(place.0.join("tidegate-0-linux/bin")).expect("a directory");
-    place.script("tidegate-0-linux/bin/tidegate", &format!("#!/bin/sh\nexec {TIDEGATE} \"$@\"\n"));
+    place.script("tidegate-0-linux/bin/tidegate", format!("#!/bin/sh\nexec {TIDEGATE} \"$@\"\n"));
     let packed = Command::new("tar")
         .args(["-czf", "t.tar.gz", "tidegate-0-linux"])
         .current_dir(&place.0)
