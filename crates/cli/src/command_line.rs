@@ -443,7 +443,7 @@ mod tests {
     }
 
     /// The commands with `--json`, and the published schema of what that prints.
-    const SCHEMAS: [(&str, &str); 34] = [
+    const SCHEMAS: [(&str, &str); 35] = [
         ("tune", "tune"),
         ("gym", "gym"),
         ("bundle", "bundle"),
