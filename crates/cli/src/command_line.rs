@@ -90,7 +90,7 @@ enum Command {
     Results(Box<sweep::results::Options>),
     /// Search for the best values of a scenario's parameters
     Tune(Box<tune::Options>),
-    /// Try controllers of a shaper's rate on lines that vary, and compare them
+    /// Try controllers of a shaper's rate on lines that vary
     Gym(Box<gym::Options>),
     /// Bundle a scenario with its results, for others to repeat
     Bundle(Box<bundle::Options>),

@@ -67,7 +67,7 @@ pub fn compare(names: &[String], rows: &[CaseRow]) -> GymComparison {
         let is_beaten =
             |other: &(f64, f64)| other.0 <= points[at].0 && other.1 >= points[at].1 && *other != points[at];
         let others = points.iter().zip(names).filter(|(_, name)| *name != "known");
-        one.on_front = one.cases > 0 && !others.map(|(point, _)| point).any(is_beaten);
+        one.on_front = one.cases > 0 && one.name != "known" && !others.map(|(point, _)| point).any(is_beaten);
     }
     let better = (0..names.len())
         .map(|one| (0..names.len()).map(|other| share_better(one, other, rows)).collect())

@@ -13,6 +13,7 @@ use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -75,6 +76,15 @@ impl NamespaceName {
             Ok(_) => found(path),
             Err(_) => Err(format!("there is no process {pid}, and no network namespace of that name")),
         }
+    }
+}
+
+impl NamespaceName {
+    /// Is it the one of this process, or of the machine's first? All their traffic would go behind the line.
+    pub fn is_ours(&self) -> bool {
+        let id = |path: &Path| std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+        let own = ["/proc/self/ns/net", "/proc/1/ns/net"].into_iter().filter_map(|path| id(Path::new(path)));
+        id(&self.path).is_some_and(|this| own.into_iter().any(|own| own == this))
     }
 }
 
@@ -185,13 +195,17 @@ fn make(words: &[OsString]) -> Result<Tun, HelperError> {
     ))?;
     enter(namespace.as_fd())
         .map_err(failed("could not enter it (root may enter all, a user those that are his)"))?;
+    let mut links = Links::open().map_err(failed("could not open netlink"))?;
+    let taken =
+        || wrong(&format!("it has a device {device} already: it is behind a line; end that one first"));
+    // A persistent device would be taken over.
+    if links.index(&device).is_ok() {
+        return Err(taken());
+    }
     let tun = Tun::create(&device).map_err(|error| match error.raw_os_error() {
-        Some(libc::EBUSY | libc::EINVAL) => {
-            wrong(&format!("it has a device {device} already: it is behind a line; end that one first"))
-        }
+        Some(libc::EBUSY | libc::EINVAL) => taken(),
         _ => failed("could not make a TUN device there")(error),
     })?;
-    let mut links = Links::open().map_err(failed("could not open netlink"))?;
     let disabled = format!("net/ipv6/conf/{device}/disable_ipv6");
     let _ = crate::namespace_thread::set(&disabled, "1");
     let change = LinkUpdate { up: Some(true), mtu: Some(mtu), txqlen: Some(1000), ..LinkUpdate::default() };
@@ -291,6 +305,9 @@ mod tests {
     fn namespaces_have_names_and_numbers() {
         let own = NamespaceName::find(&std::process::id().to_string()).expect("ours");
         assert_eq!(own.to_string(), std::process::id().to_string());
+        assert!(own.is_ours());
+        let other = NamespaceName { name: "other".into(), path: "/proc/self/ns/uts".into() };
+        assert!(!other.is_ours());
         for (name, why) in [
             ("no-such-namespace", "no network namespace is called `no-such-namespace`"),
             ("4194999", "there is no process 4194999"),

@@ -7,7 +7,7 @@ use tidegate_gym::{ControllerChoice, GymLoad, ShaperKind};
 use tidegate_packet::Rate;
 use tidegate_syntax::units::parse_rate;
 
-/// Try controllers of a shaper's rate on lines that vary, and compare them
+/// Try controllers of a shaper's rate on lines that vary
 ///
 /// Runs each controller in a closed loop in virtual time: it sees probes, counters and passing connections,
 /// and changes the rates of CAKE, HTB or TBF. Scores are a call's delay and the use of the line, compared

@@ -34,5 +34,9 @@ pub(crate) fn take_in(options: &Options) -> anyhow::Result<TrialPolicy> {
         lan: options.lan.as_deref(),
     };
     must_concern_either(&taken, options.over.as_ref())?;
-    Ok(of_loaded(taken, devices)?)
+    let policy = of_loaded(taken, devices)?;
+    if options.lan.as_ref() == Some(&policy.wan) {
+        bail!("--lan {}: that is the device that leads to the modem (--dev names another)", policy.wan);
+    }
+    Ok(policy)
 }

@@ -52,6 +52,13 @@ pub(super) fn outside(options: &Options) -> anyhow::Result<ExitCode> {
     let wanted = attached(options);
     let find = |(host, name): &(&'static str, &str)| {
         let name = NamespaceName::find(name).map_err(|why| anyhow::anyhow!("{}: {why}", option(host)))?;
+        if name.is_ours() {
+            anyhow::bail!(
+                "{} {name}: that is the network of this machine, or the one that tidegate runs in: all its traffic would \
+                 go behind the line; make a namespace for it (ip netns add NAME)",
+                option(host)
+            );
+        }
         Ok((*host, name))
     };
     let names: Vec<(&str, NamespaceName)> = wanted.iter().map(find).collect::<anyhow::Result<_>>()?;

@@ -202,7 +202,7 @@ impl LineFigure {
     /// Why it has no value.
     fn missing(self) -> &'static str {
         match self {
-            LineFigure::Rtt(_) => "no ping was answered in the time",
+            LineFigure::Rtt(_) => "no ping was answered, or none had the time to be",
             LineFigure::Loss(_) => "no packet was sent that way",
             _ => "the program did not end",
         }

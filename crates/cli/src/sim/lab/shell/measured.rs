@@ -62,23 +62,26 @@ pub(super) struct LineMeasured {
     pub(super) down: WayMeasured,
     /// Round trips of pings through it, ns.
     pub(super) rtt: Durations,
+    /// Pings that had the time to be answered, and of these unanswered.
+    pub(super) rtt_sent: u64,
     pub(super) rtt_lost: u64,
     /// How late packets were handed on: the median and the 99th percentile, ns.
     pub(super) late: [u64; 2],
 }
 
 impl LineMeasured {
-    /// The share of pings that were not answered; `None`: none was sent.
+    /// The share of pings that were not answered; `None`: none was sent in time.
     pub(super) fn rtt_loss(&self) -> Option<f64> {
-        let all = self.rtt.count() as u64 + self.rtt_lost;
-        (all > 0).then(|| self.rtt_lost as f64 / all as f64)
+        (self.rtt_sent > 0).then(|| self.rtt_lost as f64 / self.rtt_sent as f64)
     }
 
     /// Takes the pings: when each was sent and how long its reply took, at the end.
     pub(super) fn take_pings(&mut self, pings: &[(u64, Option<u64>)], end: u64) {
         self.rtt = Durations::new(pings.iter().filter_map(|(_, took)| *took).collect());
-        let lost = pings.iter().filter(|(sent, took)| took.is_none() && sent.saturating_add(OPEN) <= end);
-        self.rtt_lost = lost.count() as u64;
+        // Of the last ones, those that were answered say nothing of those that will not be.
+        let in_time = || pings.iter().filter(|(sent, _)| sent.saturating_add(OPEN) <= end);
+        self.rtt_sent = in_time().count() as u64;
+        self.rtt_lost = in_time().filter(|(_, took)| took.is_none()).count() as u64;
     }
 }
 
@@ -290,6 +293,9 @@ mod tests {
         let second = 1_000_000_000;
         measured.take_pings(&[(0, Some(20)), (second, None), (3 * second, None)], 3 * second + 1);
         assert_eq!((measured.rtt.count(), measured.rtt_lost, measured.rtt_loss()), (1, 1, Some(0.5)));
+        // Replies to the last ones alone say nothing of losses.
+        measured.take_pings(&[(0, Some(20)), (10, None), (20, Some(20))], second / 2);
+        assert_eq!((measured.rtt.count(), measured.rtt_loss()), (2, None));
     }
 
     #[test]

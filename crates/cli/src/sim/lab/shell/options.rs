@@ -124,21 +124,31 @@ pub struct HostNames(pub Vec<String>);
 /// The most hosts of the LAN: its addresses are those of a home.
 const MAX_HOSTS: usize = 64;
 
+/// Letters of the longest name (RFC 1035, section 2.3.4).
+const MAX_NAME: usize = 63;
+
 fn hosts(text: &str) -> Result<HostNames, String> {
     let names: Vec<String> = match text.parse::<usize>() {
         Ok(count) if (1..=MAX_HOSTS).contains(&count) => (2..=count).map(|n| format!("host{n}")).collect(),
         Ok(_) => return Err(format!("from 1 to {MAX_HOSTS} hosts are possible")),
         Err(_) => text.split(',').map(|name| name.trim().to_owned()).collect(),
     };
+    // As in a label of DNS; one of digits alone would be an address.
     let is_name = |name: &String| {
-        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter))
+        name.len() <= MAX_NAME
+            && name.starts_with(|letter: char| letter.is_ascii_alphabetic())
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter))
     };
-    let reserved = [YOU, SERVER, PROBE, "gateway", "modem", "isp"];
+    let reserved = [YOU, SERVER, PROBE, "gateway", "modem", "isp", "localhost"];
     for (at, name) in names.iter().enumerate() {
         if !is_name(name) {
-            return Err(format!("`{name}` is no name of a host: letters, digits, - and _"));
+            return Err(format!(
+                "`{name}` is no name of a host: a letter, then letters, digits, - and _, {MAX_NAME} at most"
+            ));
         }
-        if reserved.contains(&name.as_str()) || names[..at].contains(name) {
+        // Names of hosts are the same in capitals.
+        let is_same = |other: &str| other.eq_ignore_ascii_case(name);
+        if reserved.into_iter().any(is_same) || names[..at].iter().any(|other| is_same(other)) {
             return Err(format!("there is a host `{name}` already"));
         }
     }
@@ -192,6 +202,11 @@ mod tests {
             ("a,,b", "no name of a host"),
             ("you", "a host `you` already"),
             ("a,a", "a host `a` already"),
+            ("Server", "a host `Server` already"),
+            ("a,A", "a host `A` already"),
+            ("localhost", "a host `localhost` already"),
+            ("tv,2", "no name of a host"),
+            ("-x", "no name of a host"),
         ] {
             assert!(of(text).is_err_and(|wrong| wrong.contains(why)), "{text}");
         }

@@ -72,6 +72,7 @@ pub(super) fn document(
             "asked": seconds(asked.rtt),
             "gap": seconds(rtt.min()).zip(seconds(asked.rtt)).map(|(least, asked)| least - asked),
             "replies": rtt.count(),
+            "sent": measured.rtt_sent,
             "lost": measured.rtt_lost,
             "min": seconds(rtt.min()),
             "mean": seconds(rtt.mean()),
@@ -133,11 +134,12 @@ pub(super) fn words(asked: &LineAsked, measured: &LineMeasured) -> String {
             }
             let _ = writeln!(
                 out,
-                ", median {}, p95 {} of {} pings; {} lost",
+                ", median {}, p95 {} of {} replies; {} of {} pings lost",
                 time(median),
                 time(p95),
                 rtt.count(),
-                measured.rtt_lost
+                measured.rtt_lost,
+                measured.rtt_sent
             );
         }
         None => {
