@@ -1,5 +1,6 @@
 //! What a line that varies could carry, beneath what it carried.
 
+use super::classes::throughput;
 use super::parts::{Data, Reading, figure, span_title, spans, steps_of};
 use crate::chart::{Axis, Drawing, Steps, steps};
 use maud::{Markup, html};
@@ -7,9 +8,6 @@ use tidegate_analysis::trial::Pair;
 use tidegate_measure::bits_per_second;
 use tidegate_measure::numbers::rate;
 use tidegate_measure::trial::TrialRun;
-
-/// The most values that a series is averaged to.
-const MOST_VALUES: usize = 130;
 
 /// A figure for each direction that varies and in which transfers send.
 pub(super) fn section(pair: &Pair<'_>) -> Markup {
@@ -40,12 +38,8 @@ fn direction(pair: &Pair<'_>, up: bool) -> Option<Markup> {
         .filter_map(|(word, run)| Some((*word, *run, both(run)?)))
         .collect();
     let (_, first, _) = series.first()?;
-    let means = |run: &TrialRun, bytes: &[u64]| {
-        let group = bytes.len().div_ceil(MOST_VALUES).max(1);
-        let mean = |steps: &[u64]| bits_per_second(steps.iter().sum(), steps.len() as u64 * run.step_ns);
-        (bytes.chunks(group).map(mean).collect::<Vec<f64>>(), group as u64 * run.step_ns)
-    };
-    let high = series.iter().flat_map(|(_, run, both)| both.iter().flat_map(|bytes| means(run, bytes).0));
+    let high =
+        series.iter().flat_map(|(_, run, both)| both.iter().flat_map(|bytes| throughput(run, bytes).0));
     let high = high.fold(0.0, f64::max);
     let end = super::parts::end_of(first);
     let way = if up { "up" } else { "down" };
@@ -53,7 +47,7 @@ fn direction(pair: &Pair<'_>, up: bool) -> Option<Markup> {
         .iter()
         .enumerate()
         .map(|(n, (word, run, both))| {
-            let courses = both.iter().map(|bytes| means(run, bytes).0).collect();
+            let courses = both.iter().map(|bytes| throughput(run, bytes).0).collect();
             let what = Steps {
                 heading: format!("{word}: carried {way}, and dashed what the line could carry,"),
                 colour: n + 1,
@@ -61,7 +55,7 @@ fn direction(pair: &Pair<'_>, up: bool) -> Option<Markup> {
                 bare: n + 1 < series.len(),
                 ..Steps::default()
             };
-            let step = means(run, &both[1]).1;
+            let step = throughput(run, &both[1]).1;
             let title = format!("{word}: carried {way}, and what the line could carry");
             let axes = (Axis::time(end), Axis::rates(high, 3));
             steps(&title, &shares(run, both), axes, 92.0, run.window.0 as f64, step as f64, &what)

@@ -14,7 +14,7 @@ use tidegate_measure::trial::{ClassSeries, TreeNode, TrialDocument, TrialRun};
 const MOST_VALUES: usize = 130;
 
 /// Throughput averaged over groups of steps: the values in bits per second, and the length of a group in ns.
-fn throughput(run: &TrialRun, bytes: &[u64]) -> (Vec<f64>, u64) {
+pub(super) fn throughput(run: &TrialRun, bytes: &[u64]) -> (Vec<f64>, u64) {
     let group = bytes.len().div_ceil(MOST_VALUES).max(1);
     let mean = |steps: &[u64]| bits_per_second(steps.iter().sum(), steps.len() as u64 * run.step_ns);
     (bytes.chunks(group).map(mean).collect(), group as u64 * run.step_ns)
