@@ -91,7 +91,7 @@ pub const LINE_PRESETS: [LinePreset; 5] = [
     LinePreset {
         name: "dsl-retrain",
         about: "a bad telephone wire: 16/1 Mbit/s, until the modem trains again and comes back slower",
-        model: "each 60 s, and exponentially 30 s more, the modem trains anew: 25 to 40 s without service, then 60 \
+        model: "each 60 s, and exponentially 30 s more, the modem trains again: 25 to 40 s without service, then 60 \
                 to 100 % of 16 Mbit/s down and 1 Mbit/s up. Delays 8 ms (interleaved). Our own figures; buffers \
                 of 250 ms down and 1 s up",
         buffers: [Nanos::secs(1), Nanos::millis(250)],
