@@ -284,6 +284,7 @@ mod tests {
                 ..WayMeasured::default()
             },
             rtt: Durations::new((1..=100).map(|ms| ms * 1_000_000).collect()),
+            rtt_sent: 125,
             rtt_lost: 25,
             ..LineMeasured::default()
         }
