@@ -1,6 +1,7 @@
 //! How long a simulation will take, estimated from its pace so far.
 
 use indicatif::ProgressBar;
+use std::io::IsTerminal;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ const LOOK: Duration = Duration::from_secs(5);
 /// What is done sooner is not announced.
 const LONG: Duration = Duration::from_secs(30);
 
-/// The progress of a simulation: a bar, and one line once it shows that it takes long.
+/// The progress of a simulation: a bar, and one line once it shows that it takes long; nothing in a pipe.
 #[derive(Default)]
 pub(crate) struct Pace {
     /// The bar, and when it began.
@@ -33,6 +34,7 @@ impl Pace {
         let (total, elapsed) = (bar.length().unwrap_or(0), begun.elapsed());
         let left = left(done, total, elapsed).filter(|_| elapsed >= LOOK);
         if let Some(left) = left.filter(|left| *left >= LONG)
+            && std::io::stderr().is_terminal()
             && !self.reported.swap(true, Ordering::Relaxed)
         {
             let line = format!(
