@@ -1,7 +1,6 @@
 //! How long a simulation will take, estimated from its pace so far.
 
 use indicatif::ProgressBar;
-use std::io::IsTerminal;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -34,7 +33,7 @@ impl Pace {
         let (total, elapsed) = (bar.length().unwrap_or(0), begun.elapsed());
         let left = left(done, total, elapsed).filter(|_| elapsed >= LOOK);
         if let Some(left) = left.filter(|left| *left >= LONG)
-            && std::io::stderr().is_terminal()
+            && !bar.is_hidden()
             && !self.reported.swap(true, Ordering::Relaxed)
         {
             let line = format!(
