@@ -136,7 +136,7 @@ pub enum ControlEvent {
     Acknowledged(u64),
     /// A segment was sent again.
     Retransmission(RateDirection),
-    /// What the line can carry now, bit/s: only yardsticks hear it, nobody live does.
+    /// What the line can carry now, bit/s: only yardsticks are told; live it is not known.
     Capacity(PerDirection<u64>),
     /// The time that [`RateController::due`] gave has come.
     Timer,

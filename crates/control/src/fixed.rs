@@ -39,7 +39,7 @@ impl RateController for FixedRates {
     }
 }
 
-/// Follows a capacity that it is told: the yardstick that no controller can reach, because nobody knows what
+/// Follows a capacity that it is told: the yardstick that no controller can reach, because none knows what
 /// a line is about to carry.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownCapacity {

@@ -83,7 +83,7 @@ impl GymLine {
     }
 
     /// What all controllers are given: a tenth of the mean as the lowest rate, half of it to begin with, and
-    /// a quarter more than what the line carries at most as the highest: nobody knows that exactly.
+    /// a quarter more than what the line carries at most as the highest: live it is known roughly.
     #[must_use]
     pub fn limits(&self) -> RateLimits {
         let means = self.means();

@@ -122,7 +122,7 @@ pub const NAMED_FAILURES: [NamedFailure; 17] = [
     },
     NamedFailure {
         name: "rival",
-        about: "somebody else's download fills a link beyond the line: no rate of ours shortens that queue",
+        about: "somebody else's download fills a link beyond the line: no rate of the shaper shortens that queue",
         load: GymLoad::Both,
         line: steady,
         faults: || GymFaults { rival: true, ..GymFaults::default() },

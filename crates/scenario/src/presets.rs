@@ -2,7 +2,7 @@
 //! rare. The same name and seed give the same line.
 //!
 //! The models are simple on purpose. What they are for: to try a policy, or a controller, on a line that
-//! changes as those lines do. What they are not: a prediction of anybody's line; for that, record it.
+//! changes as those lines do. What they are not: a prediction of a particular line; for that, record it.
 
 use tidegate_packet::{Nanos, Seeded};
 use tidegate_sim::Trace;

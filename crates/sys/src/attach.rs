@@ -244,7 +244,7 @@ unsafe impl Ioctl for GetOwner {
     }
 
     unsafe fn output_from_ptr(out: IoctlOutput, _: *mut libc::c_void) -> rustix::io::Result<OwnedFd> {
-        // SAFETY: the request succeeded, so this is a new descriptor, which nobody else has.
+        // SAFETY: the request succeeded, so this is a new descriptor, which has no other owner.
         Ok(unsafe { OwnedFd::from_raw_fd(out as RawFd) })
     }
 }

@@ -20,8 +20,8 @@ A test file is TOML: the policy, the link, and the assertions.
     \"packet 'udp 192.168.1.7 > 1.1.1.1:53': class 1:10\",
   ]
 
-Other keys: preset, rtt, buffer, down-buffer, duration (20s), dev, lan, over, cable, ring, bql, probes, ipv6, seed, as the options of \
-tidegate try.
+Other keys: preset, rtt, buffer, down-buffer, duration (20s), dev, lan, over, cable, ring, bql, probes, ipv6, \
+seed, as the options of tidegate try.
 
 Exit codes: 0 all hold; 1 one does not; 2 wrong usage or input.
 

@@ -1,7 +1,8 @@
 //! What the gym says on a terminal.
 
 use std::fmt::Write as _;
-use tidegate_gym::{ControllerSummary, GymDocument};
+use tidegate_gym::GymDocument;
+use tidegate_report::gym::cells;
 use tidegate_report::{Align, Table, percent};
 
 /// The most failures, and the most cases, that are printed.
@@ -55,28 +56,9 @@ fn summary(document: &GymDocument) -> String {
         if at == own {
             table.rule();
         }
-        table.row(cells(one));
+        table.row(cells(one, |ms| format!("{ms:.0} ms"), ["front", ""]));
     }
     table.to_string()
-}
-
-fn cells(one: &ControllerSummary) -> Vec<String> {
-    if one.cases == 0 {
-        return std::iter::once(one.name.clone()).chain((0..9).map(|_| "–".to_owned())).collect();
-    }
-    let ms = |value: f64| format!("{value:.0} ms");
-    vec![
-        one.name.clone(),
-        ms(one.call_ms[0]),
-        ms(one.call_ms[1]),
-        ms(one.call_ms[2]),
-        ms(one.call_p95_bad_ms),
-        percent(one.utilisation),
-        one.regret_ms.map_or_else(|| "–".into(), ms),
-        one.regret_utilisation.map_or_else(|| "–".into(), percent),
-        one.over_fixed.map_or_else(|| "–".into(), |ratio| format!("{ratio:.2}")),
-        if one.on_front { "front" } else { "" }.to_owned(),
-    ]
 }
 
 /// Who is better than whom, how often.

@@ -182,7 +182,7 @@ fn named<T: Copy + Send + Sync + 'static>(
 
 /// A file, or nothing.
 #[allow(clippy::unnecessary_wraps)] // As clap asks for it.
-fn maybe_file(name: &str) -> Result<PathBuf, String> {
+pub(crate) fn maybe_file(name: &str) -> Result<PathBuf, String> {
     Ok(PathBuf::from(name))
 }
 

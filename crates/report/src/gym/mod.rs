@@ -3,4 +3,4 @@
 mod detail;
 mod page;
 
-pub use page::page;
+pub use page::{cells, page};

@@ -56,7 +56,12 @@ fn front(gym: &GymDocument) -> Markup {
         ]
         .map(str::to_owned)
         .to_vec(),
-        rows: gym.comparison.controllers.iter().map(cells).collect(),
+        rows: gym
+            .comparison
+            .controllers
+            .iter()
+            .map(|one| cells(one, |ms| format!("{ms:.1}"), ["yes", "no"]))
+            .collect(),
     };
     html! {
         section {
@@ -81,8 +86,9 @@ fn front(gym: &GymDocument) -> Markup {
     }
 }
 
-fn cells(one: &ControllerSummary) -> Vec<String> {
-    let ms = |value: f64| format!("{value:.1}");
+/// A controller's name and scores, for a row of a table: how milliseconds are written, and whether it is on the
+/// front.
+pub fn cells(one: &ControllerSummary, ms: fn(f64) -> String, [yes, no]: [&str; 2]) -> Vec<String> {
     let none = || "–".to_owned();
     if one.cases == 0 {
         return std::iter::once(one.name.clone()).chain((0..9).map(|_| none())).collect();
@@ -97,7 +103,7 @@ fn cells(one: &ControllerSummary) -> Vec<String> {
         one.regret_ms.map_or_else(none, ms),
         one.regret_utilisation.map_or_else(none, percent),
         one.over_fixed.map_or_else(none, |ratio| format!("{ratio:.2}")),
-        if one.on_front { "yes" } else { "no" }.to_owned(),
+        if one.on_front { yes } else { no }.to_owned(),
     ]
 }
 

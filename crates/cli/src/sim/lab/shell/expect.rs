@@ -95,9 +95,10 @@ impl LineExpectation {
         let number = number_of(value).filter(|(number, _)| number.is_finite() && *number >= 0.0);
         let (number, unit) =
             number.ok_or_else(|| format!("`{value}` is no value: write one such as 50ms, 9mbit or 90%"))?;
+        let is_share = value.ends_with('%');
         let limit = match figure {
-            LineFigure::Rate(_) if value.ends_with('%') => Limit::OfCapacity(number),
-            _ if unit == figure.unit() => Limit::Value(number),
+            LineFigure::Rate(_) if is_share => Limit::OfCapacity(number),
+            _ if unit == figure.unit() && is_share == figure.is_share() => Limit::Value(number),
             _ => {
                 return Err(format!(
                     "`{}` is compared with {}, not with {value}",
@@ -190,11 +191,16 @@ impl LineFigure {
         }
     }
 
+    /// Is it a share, to be compared with one?
+    fn is_share(self) -> bool {
+        matches!(self, LineFigure::Rtt(RttStatistic::Loss) | LineFigure::Loss(_))
+    }
+
     fn example(self) -> &'static str {
         match self {
             LineFigure::Rate(_) => "a rate (9mbit), or a share of what the line could carry (90%)",
             LineFigure::Drops(_) => "a number of packets (0)",
-            _ if self.unit().is_empty() => "a share (1%)",
+            _ if self.is_share() => "a share (1%)",
             _ => "a time (50ms)",
         }
     }
@@ -329,6 +335,8 @@ mod tests {
             ("up >= 3ms", "`up` is compared with a rate (9mbit)"),
             ("rtt p95 < 50", "`rtt p95` is compared with a time (50ms), not with 50"),
             ("rtt p95 < 50%", "is compared with a time"),
+            ("rtt loss < 1", "`rtt loss` is compared with a share (1%), not with 1"),
+            ("up drops < 1%", "`up drops` is compared with a number of packets (0), not with 1%"),
         ] {
             let wrong = LineExpectation::parse(text).expect_err(text);
             assert!(wrong.contains(why), "{text}: {wrong}");

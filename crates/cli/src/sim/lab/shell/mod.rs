@@ -262,7 +262,7 @@ fn described(options: &Options) -> anyhow::Result<String> {
         [("up-line", &options.up_line), ("down-line", &options.down_line)].into_iter().enumerate()
     {
         let mut keys: Vec<String> = line.iter().cloned().collect();
-        if let Some(trace) = options.trace.get(number) {
+        if let Some(trace) = options.trace.get(number).filter(|file| !file.as_os_str().is_empty()) {
             let path = std::path::absolute(trace)?;
             keys.push(format!(
                 "trace = {}",

@@ -35,8 +35,9 @@ pub struct Options {
         value_parser = clap::builder::PossibleValuesParser::new(LINE_PRESETS.iter().map(preset)))]
     pub preset: Option<String>,
     /// What the upload carried over time, and the download: recordings, as `trace` of a link in a scenario
-    /// (mahimahi, seconds and Mbit/s, a table); what they do not record is as the other options have it
-    #[arg(long, value_name = "UP[,DOWN]", value_delimiter = ',')]
+    /// (mahimahi, seconds and Mbit/s, a table), one of which may be empty; what they do not record is as the
+    /// other options have it
+    #[arg(long, value_name = "UP[,DOWN]", value_delimiter = ',', value_parser = crate::trial::maybe_file)]
     pub trace: Vec<PathBuf>,
     /// The line's upload rate
     #[arg(long, value_name = "RATE", value_parser = known_rate, default_value = "10mbit")]
