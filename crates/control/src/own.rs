@@ -4,7 +4,7 @@
 //! there is one, what comes out of the line is its capacity; so the rate is set to that, less what drains the
 //! queue within a given time (the control law of ABC: Goyal et al., NSDI 2020, with a capacity that is
 //! measured instead of known). Without a queue and with load the rate rises, slowly at first and faster the
-//! longer no queue comes back. Draining that does not shorten the delay shows that it is not the queue of the shaper:
+//! longer no queue comes back. Draining that does not shorten the delay shows that it is not the shaper's:
 //! the path became longer. A line that carries nothing is waited for, and continues as before.
 
 use crate::controller::{

@@ -86,8 +86,8 @@ fn front(gym: &GymDocument) -> Markup {
     }
 }
 
-/// A controller's name and scores, for a row of a table: how milliseconds are written, and whether it is on the
-/// front.
+/// A controller's name and scores, for a row of a table: how milliseconds are written, and whether it is on
+/// the front.
 pub fn cells(one: &ControllerSummary, ms: fn(f64) -> String, [yes, no]: [&str; 2]) -> Vec<String> {
     let none = || "–".to_owned();
     if one.cases == 0 {
