@@ -10,6 +10,7 @@ use crate::reading::PolicyModel;
 use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::Field;
 use crate::walk::Parts;
+use crate::walk::outcome::asks_connections;
 use crate::walk::tree::{By, Seen};
 use crate::walk::ways::{Way, rules, translates, undecided, walk_both};
 use std::collections::BTreeMap;
@@ -53,9 +54,10 @@ pub fn pairs(
         return None;
     }
     let (ways, seen, walked) = walk_both(first, second).ok()?;
-    // The sets do not model translated addresses: then the engine decides.
+    // The sets do not model translated addresses, nor what a hash does: then the engine decides.
     let translated = [first, second].into_iter().any(|reading| rules(reading).any(translates));
-    let prober = translated.then(|| Prober::new(first));
+    let open = !seen.guessed.is_empty() || asks_connections(first);
+    let prober = (translated || open).then(|| Prober::new(first));
     let mut both = Both { ways, reached: Reached { walked }, prober };
     let mut found = Vec::new();
     for (a, b) in devices {

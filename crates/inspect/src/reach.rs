@@ -82,11 +82,26 @@ impl Reached {
         }
     }
 
-    /// The leaf classes of a device that a packet may come to, by a hash several; `local`: the machine's own
-    /// programs send it.
-    pub fn classes(&self, packet: &Packet, state: Connstate, device: &str, local: bool) -> Vec<Handle> {
-        let way = if local { Way::Local(device.to_owned()) } else { Way::Forwarded(device.to_owned()) };
+    /// The leaf classes of a device that a packet may come to by its course, by a hash several; none for one
+    /// whose connection has a mark that no rule gives.
+    pub fn classes(
+        &self,
+        reading: &PolicyModel,
+        packet: &Packet,
+        state: Connstate,
+        device: &str,
+        course: PacketEntry,
+    ) -> Vec<Handle> {
+        let name = |device| reading.gateway.name(device).to_owned();
+        let way = match course {
+            PacketEntry::Leaves(output, EgressPath::Local) => Way::Local(name(output)),
+            PacketEntry::Leaves(output, _) | PacketEntry::Through(_, output) => Way::Forwarded(name(output)),
+            PacketEntry::Arrives(input) => Way::Arrives(name(input)),
+        };
         let Some(way) = self.walked.ways.iter().position(|known| *known == way) else { return Vec::new() };
+        if !self.walked.space.words.connmarks.contains(&packet.connmark) {
+            return Vec::new();
+        }
         let bits = bits_of(&self.walked.space, packet, state);
         let seen = self.walked.seen.classes.iter().filter(|((place, _), _)| place.0 == device);
         let comes =

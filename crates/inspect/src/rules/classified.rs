@@ -9,9 +9,11 @@ use crate::finding::Finding;
 use crate::probe::Prober;
 use crate::reach::Reached;
 use crate::reading::PolicyModel;
-use crate::walk::ways::uses_conntrack;
+use crate::walk::outcome::rewrites_marks;
+use crate::walk::ways::{self, uses_conntrack};
 use std::collections::BTreeSet;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::netfilter::NetfilterTarget;
 
 /// Rules of netfilter that are looked into; what has more is a list of addresses, not a policy.
 const MOST_RULES: usize = 4000;
@@ -88,6 +90,7 @@ impl RuleContext<'_> {
     fn all(&mut self, whole: bool, count: usize, condition: &str) -> Vec<Finding> {
         if whole {
             let (mut found, silent) = self.ask(&ALL);
+            found.extend(self.marks_left_out());
             if silent > 0 {
                 let of = ALL.len();
                 found.push(not_decided(format!(
@@ -106,6 +109,20 @@ impl RuleContext<'_> {
         }
         found.extend(parts::check(self, &BY_DEVICE, condition));
         found
+    }
+
+    /// That nothing was said of marks, where filters write them and anything reads or sets them.
+    fn marks_left_out(&self) -> Option<Finding> {
+        let reading = self.reading;
+        let by_mark = reading.filters.iter().any(|dump| dump.kind == "fw");
+        let set = ways::rules(reading)
+            .any(|rule| rule.targets().any(|target| matches!(target, NetfilterTarget::Mark { .. })));
+        (rewrites_marks(reading) && (by_mark || set)).then(|| Finding {
+            what: "what becomes of marks was not decided".to_owned(),
+            ..not_decided(
+                "filters write them, too; R8 and R9, which follow what rules write, were left out".into(),
+            )
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::reach::Candidate;
 use crate::reading::CLSACT_EGRESS;
 use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::View;
-use crate::sets::set::Rewrite;
+use crate::sets::set::{Origin, Rewrite};
 use crate::walk::Parts;
 use crate::walk::tree::{By, Place};
 use crate::words::count;
@@ -212,7 +212,8 @@ fn unasked(
         let dump = &context.reading.filters[*at];
         let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { continue };
         let space = &mut context.reached.walked.space;
-        let matched = space.u32(dump.protocol, &u32.keys, View::PLAIN, Rewrite::NONE)?.matched;
+        let matched =
+            space.u32(dump.protocol, &u32.keys, View::PLAIN, Rewrite::NONE, Origin::NETWORK)?.matched;
         let mut both = Parts::default();
         for (way, set) in &coming.0 {
             let shared: Set = space.store.and(*set, matched)?;

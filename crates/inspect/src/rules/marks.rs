@@ -9,6 +9,7 @@ use crate::lost::Thing;
 use crate::reach::Arrival;
 use crate::reading::Step;
 use crate::sets::bdd::{Set, TooLarge};
+use crate::walk::outcome::rewrites_marks;
 use crate::walk::ways::{Way, conditions, reads_connmarks, rules};
 use crate::walk::{Parts, RuleKey, RuleSeen};
 use crate::words::named;
@@ -26,6 +27,9 @@ const MOST_MARKS: usize = 8;
 
 /// What is wrong with the marks that rules set and filters read.
 pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    if rewrites_marks(context.reading) {
+        return Ok(Vec::new());
+    }
     let mut found = never_read(context)?;
     // A number written in two bases is one mistake: the rule whose packets show it is enough.
     let is_known = |other: &Finding| found.iter().any(|known| other.fix.is_some() && known.fix == other.fix);
@@ -61,6 +65,10 @@ fn marks_of(context: &mut RuleContext<'_>, parts: &Parts, within: Set) -> Result
 pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let reading = context.reading;
     let mut found = Vec::new();
+    // What is said of marks is what rules made of them.
+    if rewrites_marks(reading) {
+        return Ok(found);
+    }
     for (at, dump) in reading.filters.iter().enumerate() {
         let FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. } = &dump.entry else { continue };
         let place = (dump.dev.clone(), dump.parent);

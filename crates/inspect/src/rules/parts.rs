@@ -6,10 +6,12 @@ use super::defaults;
 use crate::finding::Finding;
 use crate::reach::Reached;
 use crate::reading::PolicyModel;
+use crate::walk::outcome::followed;
+use crate::walk::ways::marks_connections;
 use crate::words::named;
 use std::collections::BTreeSet;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{Act, Control, FilterParams};
+use tidegate_policy::{Act, Control};
 
 /// Devices that turn out too large before the rest is left out, too: each takes seconds.
 const MOST_FAILED: usize = 2;
@@ -99,38 +101,22 @@ fn foreign(reading: &PolicyModel, dump: &FilterDump) -> Option<String> {
     let FilterEntry::Filter { actions, .. } = &dump.entry else { return None };
     let arrives = reading.arrives(dump);
     let does = actions.iter().find(|dump| match &dump.action.act {
-        Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_) => true,
-        other => arrives && changes(other),
+        Act::Ct(_) => true,
+        Act::Connmark(_) | Act::Ctinfo(_) if !marks_connections(reading) => true,
+        other => arrives && !followed(other),
     })?;
-    Some(filter_text(
-        reading,
-        dump,
-        &format!("has the action {}, which is not followed", does.action.act.kind()),
-    ))
-}
-
-/// Does an action change what later filters see?
-fn changes(act: &Act) -> bool {
-    matches!(
-        act,
-        Act::Skbedit(_) | Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) | Act::Vlan(_) | Act::Mpls(_)
-    )
+    let unknown = match &does.action.act {
+        Act::Connmark(_) | Act::Ctinfo(_) => "and no rule here gives connections a mark",
+        _ => "which is not followed",
+    };
+    Some(filter_text(reading, dump, &format!("has the action {}, {unknown}", does.action.act.kind())))
 }
 
 /// What of a filter is not followed.
 fn beyond(reading: &PolicyModel, dump: &FilterDump) -> Option<String> {
-    let FilterEntry::Filter { handle, params, actions, .. } = &dump.entry else { return None };
-    if let FilterParams::U32(u32) = params
-        && (u32.link.is_some() || handle >> 20 < crate::walk::list::FIRST_ROOT)
-    {
-        return Some(filter_text(
-            reading,
-            dump,
-            "is in a table of its own or links to one, which is not followed",
-        ));
-    }
+    let FilterEntry::Filter { actions, .. } = &dump.entry else { return None };
     let act = actions.iter().map(|dump| &dump.action.act);
-    let does = act.clone().find(|act| changes(act));
+    let does = act.clone().find(|act| !followed(act));
     if let Some(act) = does {
         return Some(filter_text(
             reading,

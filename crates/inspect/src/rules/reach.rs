@@ -5,12 +5,13 @@ use super::making::edit;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::Step;
 use crate::sets::bdd::TooLarge;
+use crate::walk::list::FIRST_ROOT;
 use crate::walk::tree::FilterSeen;
 use crate::walk::ways::{self, translates};
 use crate::walk::{Parts, RuleKey, RuleSeen};
 use crate::words::named;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::dump::{FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Family, NetfilterTarget};
 
 /// Filters, and rules, that no packet reaches and whose culprits are looked for: each is compared with all
@@ -67,8 +68,7 @@ fn dead_filter(
     let mut takers = Vec::new();
     let (mut all_keep_some, mut any_keeps_some) = (true, false);
     // Filters whose sets are wider than in truth are named only where the others do not take all.
-    let exact: Vec<usize> =
-        earlier.iter().copied().filter(|before| is_exact(&reading.filters[*before])).collect();
+    let exact: Vec<usize> = earlier.iter().copied().filter(|before| is_exact(context, *before)).collect();
     let earlier = if exact.len() < earlier.len() && covers(context, &exact, &seen.eligible)? {
         &exact[..]
     } else {
@@ -131,7 +131,7 @@ fn dead_filter(
         None => "where it leads".to_owned(),
     };
     // What these ask for is wider here than in truth: the packet may be none of theirs.
-    let is_known = is_theirs && is_exact(dump);
+    let is_known = is_theirs && is_exact(context, at);
     let (level, because) = if same {
         // The class that both name need not be there.
         let there = if elsewhere { &went } else { &to };
@@ -208,8 +208,8 @@ fn overlap(context: &mut RuleContext<'_>, taken: &Parts, matched: &Parts) -> Res
 }
 
 /// Is the set of packets that a filter asks for known exactly?
-fn is_exact(dump: &FilterDump) -> bool {
-    !matches!(dump.kind, "basic" | "flower")
+fn is_exact(context: &RuleContext<'_>, at: usize) -> bool {
+    context.reached.walked.seen.filters.get(&at).is_none_or(|seen| !seen.open)
 }
 
 /// Do some filters together take all packets of a set?
@@ -248,6 +248,11 @@ fn move_before(context: &RuleContext<'_>, at: usize, step: &Step, first: u16) ->
     let reading = context.reading;
     let dump = &reading.filters[at];
     let by_hand = || Some(Fix { what: "put it before what takes its packets".into(), edits: Vec::new() });
+    // In a table of u32's, preferences order nothing.
+    let in_table = matches!(dump.entry, FilterEntry::Filter { handle, .. } if handle >> 20 < FIRST_ROOT);
+    if dump.kind == "u32" && in_table {
+        return by_hand();
+    }
     let Some(lower) = first.checked_sub(1).filter(|pref| *pref > 0) else { return by_hand() };
     let taken = reading.filters.iter().any(|other| {
         other.dev == dump.dev

@@ -30,7 +30,7 @@ pub(crate) struct TooLarge;
 pub(crate) struct Set(u32);
 
 /// A number for each bit string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Map(u32);
 
 impl Set {
@@ -175,6 +175,12 @@ impl Store {
             at = if bit_of(bit) { high } else { low };
         }
         at == YES
+    }
+
+    /// The map that is one within a set, and another elsewhere.
+    pub(crate) fn either_map(&mut self, within: Set, one: Map, other: Map) -> Result<Map, TooLarge> {
+        // No and yes are the numbers 0 and 1, and a set is a map to these.
+        self.choose(within.0, one.0, other.0).map(Map)
     }
 
     /// The map with another number within a set, as a function of the one it had.

@@ -98,6 +98,8 @@ pub(crate) enum Layout {
     V4,
     /// IPv4 with options: what follows the first 20 bytes is theirs.
     V4Options,
+    /// IPv4 with a header of so many words, so that it is known where it ends.
+    V4Words(u8),
     /// IPv6.
     V6,
     /// Anything else.
@@ -179,6 +181,10 @@ pub(crate) fn byte_bit(layout: Layout, view: View, byte: i32, bit: u16) -> ByteB
         (_, 12..16) => within(view.source(), 0),
         (_, 16..20) => within(view.destination(), 4),
         (Layout::V4Options, _) => within(Field::Options, 20),
+        (Layout::V4Words(words), _) if byte < 4 * i32::from(words) => within(Field::Options, 20),
+        (Layout::V4Words(words), _) => {
+            ByteBit::Bit(view.transport((byte - 4 * i32::from(words)) as u16 * 8 + bit))
+        }
         (Layout::V4, _) => ByteBit::Bit(view.transport((byte - 20) as u16 * 8 + bit)),
     }
 }

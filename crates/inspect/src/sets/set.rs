@@ -76,6 +76,28 @@ pub(crate) struct U32Sets {
     pub(crate) ended: Set,
 }
 
+/// Where the offsets of u32 count from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// Bytes from the network header.
+    pub(crate) base: i32,
+    /// And to the header behind it, for offsets that count from there.
+    pub(crate) next: i32,
+    /// The words of the packets' IPv4 headers, where a filter has asked for them.
+    pub(crate) words: Option<u8>,
+}
+
+impl Origin {
+    /// The network header.
+    pub(crate) const NETWORK: Origin = Origin { base: 0, next: 0, words: None };
+
+    /// A key as it is from the network header.
+    fn key(self, key: &U32Key) -> U32Key {
+        let ahead = self.base.wrapping_add(self.next & key.offset_mask);
+        U32Key { offset: key.offset.wrapping_add(ahead), offset_mask: 0, ..*key }
+    }
+}
+
 impl Space {
     pub(crate) fn new(words: Vocabulary) -> Result<Space, TooLarge> {
         let none = Set::NONE;
@@ -93,6 +115,21 @@ impl Space {
         }
         space.connected = space.between(Field::State, CONNECTED.0, CONNECTED.1)?;
         Ok(space)
+    }
+
+    /// Packets whose connection is found by their own addresses and ports, where it is known: what follows a
+    /// packet the other way, but for later fragments and what is behind other headers.
+    pub(crate) fn answerable(&mut self) -> Result<Set, TooLarge> {
+        let mut bare = self.store.cube(&Field::Fragment.literals(0, 16, 0, 0x1fff))?;
+        bare = self.store.and(bare, self.v4)?;
+        let mut plain = self.v6;
+        for protocol in [0, 43, 44, 51, proto::DESTINATION_OPTIONS] {
+            let other = self.is(Field::Protocol, protocol.into())?;
+            plain = self.store.minus(plain, other)?;
+        }
+        let known = self.state(Connstates(Connstate::Established as u8))?;
+        let whole = self.store.or(bare, plain)?;
+        self.store.and(known, whole)
     }
 
     /// The set of all packets.
@@ -143,10 +180,18 @@ impl Space {
         keys: &[U32Key],
         view: View,
         rewrite: Rewrite,
+        origin: Origin,
     ) -> Result<U32Sets, TooLarge> {
         let mut sets = U32Sets { matched: Set::NONE, ended: Set::NONE };
-        let deep = keys.iter().any(|key| key.offset + 4 > 20);
-        let v4: &[Layout] = if deep { &[Layout::V4, Layout::V4Options] } else { &[Layout::V4] };
+        let keys: Vec<U32Key> = keys.iter().map(|key| origin.key(key)).collect();
+        let deep = keys.iter().any(|key| key.offset > 16);
+        let v4: &[Layout] = match origin.words {
+            Some(5) => &[Layout::V4],
+            Some(words) => &[Layout::V4Words(words)],
+            None if deep => &[Layout::V4, Layout::V4Options],
+            None => &[Layout::V4],
+        };
+        let deep = deep || origin.words.is_some();
         let layouts: Vec<Layout> = match protocol {
             ethertype::IPV4 => v4.to_vec(),
             ethertype::IPV6 => vec![Layout::V6],
@@ -155,7 +200,7 @@ impl Space {
         };
         for layout in layouts {
             let among = self.laid_out(layout, protocol, deep)?;
-            let part = self.keys(layout, among, keys, view, rewrite)?;
+            let part = self.keys(layout, among, &keys, view, rewrite)?;
             sets.matched = self.store.or(sets.matched, part.matched)?;
             sets.ended = self.store.or(sets.ended, part.ended)?;
         }
@@ -303,13 +348,17 @@ impl Space {
     /// Packets of this layout that a filter of a protocol is evaluated for.
     fn laid_out(&mut self, layout: Layout, protocol: u16, deep: bool) -> Result<Set, TooLarge> {
         let set = match layout {
-            Layout::V4 | Layout::V4Options => self.is(Field::Ethertype, u128::from(ethertype::IPV4))?,
+            Layout::V4 | Layout::V4Options | Layout::V4Words(_) => {
+                self.is(Field::Ethertype, u128::from(ethertype::IPV4))?
+            }
             Layout::V6 => self.is(Field::Ethertype, u128::from(ethertype::IPV6))?,
             Layout::Other if protocol == FilterOp::ALL => self.other,
             Layout::Other => self.is(Field::Ethertype, u128::from(protocol))?,
         };
-        let plain = self.is(Field::Ihl, 5)?;
+        let words = if let Layout::V4Words(words) = layout { words } else { 5 };
+        let plain = self.is(Field::Ihl, words.into())?;
         match layout {
+            Layout::V4Words(_) => self.store.and(set, plain),
             Layout::V4 if deep => self.store.and(set, plain),
             Layout::V4Options => self.store.minus(set, plain),
             _ => Ok(set),
@@ -356,16 +405,17 @@ impl Space {
 
     /// Those packets of a layout that have the word at an offset; `None`: all.
     fn present(&mut self, layout: Layout, offset: i32) -> Result<Option<Set>, TooLarge> {
+        if !reaches(offset) {
+            return Ok(Some(Set::NONE));
+        }
         let end = u64::try_from(offset + 4).unwrap_or(0);
         let (always, header) = match layout {
             Layout::V4 => (20 + LEAST_OTHER, 0),
             Layout::V4Options => (24 + LEAST_OTHER, 0),
+            Layout::V4Words(words) => (4 * u64::from(words) + LEAST_OTHER, 0),
             Layout::V6 => (40 + LEAST_OTHER, 40),
             Layout::Other => (LEAST_STRANGE, 0),
         };
-        if !reaches(offset) {
-            return Ok(Some(Set::NONE));
-        }
         if end <= always {
             return Ok(None);
         }

@@ -1,11 +1,12 @@
 //! All packets at once through the queueing tree of a device: which come to each class, and why.
 
 use crate::reading::{CLSACT_EGRESS, PolicyModel};
-use crate::sets::bdd::{Map, Set, TooLarge};
-use crate::sets::field::View;
+use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::set::Space;
-use crate::walk::list::{Before, List, Lists, Verdict};
-use crate::walk::state::{Parts, Passing, Priority, States};
+use crate::walk::list::{Coming, List, Lists};
+use crate::walk::outcome::Verdict;
+use crate::walk::state::{Parts, Priority, States};
+use crate::walk::u32::U32Tables;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::QdiscDump;
@@ -25,6 +26,8 @@ pub(crate) struct FilterSeen {
     pub(crate) eligible: Parts,
     /// Those that it got.
     pub(crate) matched: Parts,
+    /// Both may be fewer: whether it matches is not known of some.
+    pub(crate) open: bool,
 }
 
 /// How packets come to a class.
@@ -66,7 +69,8 @@ pub(crate) struct Led {
     pub(crate) from: String,
     pub(crate) to: String,
     pub(crate) way: usize,
-    pub(crate) passing: Passing,
+    pub(crate) set: Set,
+    pub(crate) coming: Coming,
     /// They were on their way out.
     pub(crate) out: bool,
 }
@@ -104,9 +108,8 @@ pub(crate) struct Tree<'a> {
     pub(crate) classes: &'a Classes,
     pub(crate) seen: &'a mut Seen,
     pub(crate) way: usize,
-    pub(crate) states: Map,
-    pub(crate) view: View,
-    pub(crate) passed_over: bool,
+    /// How packets come to the next list, as filters have left it so far.
+    pub(crate) coming: Coming,
 }
 
 impl Tree<'_> {
@@ -137,8 +140,8 @@ impl Tree<'_> {
     }
 
     fn lead(&mut self, from: &str, to: String, set: Set, out: bool) {
-        let passing = Passing { set, states: self.states };
-        self.seen.led.push(Led { from: from.to_owned(), to, way: self.way, passing, out });
+        let (way, coming) = (self.way, self.coming);
+        self.seen.led.push(Led { from: from.to_owned(), to, way, set, coming, out });
     }
 
     fn qdisc(&mut self, at: Within<'_>, set: Set) -> Result<(), TooLarge> {
@@ -310,14 +313,14 @@ impl Tree<'_> {
 
     /// What prio's map makes of priorities.
     fn mapped(&mut self, at: Within<'_>, params: &PrioParams, set: Set) -> Result<(), TooLarge> {
-        let states = self.lists.states;
+        let states = &*self.lists.states;
         let own = at.qdisc.handle;
         let small = |n: u32| match states.get(n).priority {
             Priority::Is(number) if Handle(number).major() == 0 => number & 15,
             Priority::Is(_) => 0,
             Priority::OfDs(rewrite) => 1 << 16 | u32::from(rewrite.keep) << 8 | u32::from(rewrite.flip),
         };
-        let parts = self.lists.space.store.split(self.states, set, &small)?;
+        let parts = self.lists.space.store.split(self.coming.states, set, &small)?;
         for (group, part) in parts {
             let of = |priority: u32| own.class(u16::from(params.priomap[priority as usize & 15]) + 1);
             if group < 16 {
@@ -337,13 +340,13 @@ impl Tree<'_> {
     /// A set by the class that the priority names, if that is one of this qdisc's; [`Handle::NONE`]
     /// otherwise.
     fn by_priority(&mut self, at: Within<'_>, set: Set) -> Result<Vec<(Handle, Set)>, TooLarge> {
-        let states = self.lists.states;
+        let states = &*self.lists.states;
         let own = at.qdisc.handle;
         let class = |n: u32| {
             let class = states.get(n).priority.class();
             if class.qdisc() == own && !class.is_none() { class.0 } else { 0 }
         };
-        let parts = self.lists.space.store.split(self.states, set, &class)?;
+        let parts = self.lists.space.store.split(self.coming.states, set, &class)?;
         Ok(parts.into_iter().map(|(class, part)| (Handle(class), part)).collect())
     }
 
@@ -357,18 +360,24 @@ impl Tree<'_> {
         let place = (dev.to_owned(), parent);
         let Some(list) = self.all_lists.get(&place) else { return Ok((Vec::new(), set)) };
         self.seen.lists.entry(place).or_default().add(self.lists.space, self.way, set)?;
-        let before = Before { set, states: self.states, view: self.view, passed_over: self.passed_over };
-        let listed = self.lists.ask(list, qdisc, before)?;
-        let hashes = |(verdict, _): &(Verdict, Set)| matches!(verdict, Verdict::Spread(..));
-        if listed.guessed || listed.verdicts.iter().any(hashes) {
+        let listed = self.lists.ask(dev, list, qdisc, set, self.coming)?;
+        (self.coming.states, self.coming.unsure) = (listed.states, listed.unsure);
+        let mut guessed = listed.guessed;
+        for (_, part) in listed.verdicts.iter().filter(|(verdict, _)| matches!(verdict, Verdict::Spread(..)))
+        {
+            self.coming.unsure = self.lists.space.store.or(self.coming.unsure, *part)?;
+            guessed = true;
+        }
+        if guessed {
             self.seen.guessed.insert(dev.to_owned());
         }
         for (at, met) in listed.filters {
             let seen = self.seen.filters.entry(at).or_default();
             seen.eligible.add(self.lists.space, self.way, met.eligible)?;
             seen.matched.add(self.lists.space, self.way, met.matched)?;
+            seen.open |= met.open;
         }
-        Ok((listed.verdicts, listed.rest.unwrap_or(Set::NONE)))
+        Ok((listed.verdicts, listed.rest))
     }
 
     /// The classes that a verdict may mean.
@@ -448,7 +457,12 @@ fn hangs_on(qdisc: &QdiscDump, above: &QdiscDump) -> bool {
     !above.handle.is_none() && qdisc.parent != Handle::ROOT && qdisc.parent.qdisc() == above.handle
 }
 
-/// The rest of the states that a walk may look at.
-pub(crate) fn lists_of<'a>(space: &'a mut Space, states: &'a States, reading: &'a PolicyModel) -> Lists<'a> {
-    Lists { space, states, filters: &reading.filters, marked: BTreeMap::new() }
+/// A walk through the lists of a policy.
+pub(crate) fn lists_of<'a>(
+    space: &'a mut Space,
+    states: &'a mut States,
+    reading: &'a PolicyModel,
+    tables: &'a U32Tables,
+) -> Lists<'a> {
+    Lists { space, states, filters: &reading.filters, tables, marked: BTreeMap::new() }
 }

@@ -4,17 +4,19 @@ use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, PolicyModel};
 use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::View;
 use crate::sets::set::{Space, Vocabulary};
-use crate::walk::list::{List, lists};
+use crate::walk::list::{Coming, List, lists};
+use crate::walk::outcome::{asks_connections, rewrites_any};
 use crate::walk::rules::{Hook, RuleKey, RuleSeen, Walk, fits};
 use crate::walk::state::{Passing, Priority, State, States};
 use crate::walk::tree::{Classes, HOOKS, Led, Place, Seen, Tree, classes_of, lists_of};
+use crate::walk::u32::U32Tables;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_classify::netfilter::NetfilterTable;
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{self, Condition, ConnmarkTarget, NetfilterRule, NetfilterTarget};
-use tidegate_policy::{Act, Kind};
+use tidegate_policy::{Act, Kind, Op, Verb};
 
 /// How often the marks that connections may have are looked for again.
 const MOST_ROUNDS: usize = 5;
@@ -51,6 +53,7 @@ pub(crate) struct Walked {
     pub(crate) rules: BTreeMap<RuleKey, RuleSeen>,
     pub(crate) seen: Seen,
     pub(crate) lists: BTreeMap<Place, List>,
+    tables: U32Tables,
     pub(crate) classes: Classes,
     /// What is on packets that come to a device's tree by a way.
     pub(crate) arrived: Vec<(usize, Passing)>,
@@ -64,6 +67,9 @@ pub(crate) struct Walked {
 
 /// Sends all packets all ways; or all ways through some devices, to which no others may lead packets.
 pub(crate) fn walk(reading: &PolicyModel, only: Option<&BTreeSet<String>>) -> Result<Walked, TooLarge> {
+    if asks_connections(reading) && !marks_connections(reading) {
+        return Err(TooLarge);
+    }
     let mut words = vocabulary(reading)?;
     for _ in 0..MOST_ROUNDS {
         let mut walked = Walked::begin(reading, Space::new(words.clone())?);
@@ -87,6 +93,9 @@ pub(crate) fn walk_both(
     first: &PolicyModel,
     second: &PolicyModel,
 ) -> Result<(Vec<Way>, Seen, Walked), TooLarge> {
+    if [first, second].into_iter().any(|one| asks_connections(one) && !marks_connections(one)) {
+        return Err(TooLarge);
+    }
     let mut words = joined(vocabulary(first)?, vocabulary(second)?)?;
     for _ in 0..MOST_ROUNDS {
         let mut walked = Walked::begin(first, Space::new(words.clone())?);
@@ -158,13 +167,15 @@ impl Walked {
     }
 
     fn begin(reading: &PolicyModel, space: Space) -> Walked {
+        let tables = U32Tables::of(&reading.filters);
         Walked {
             space,
             states: States::default(),
             ways: Vec::new(),
             rules: BTreeMap::new(),
             seen: Seen::default(),
-            lists: lists(&reading.filters),
+            lists: lists(&reading.filters, &tables, only_added(reading)),
+            tables,
             classes: classes_of(reading),
             arrived: Vec::new(),
             connmarks: BTreeSet::new(),
@@ -174,34 +185,60 @@ impl Walked {
     }
 
     fn way(&mut self, way: Way) -> usize {
-        self.ways.push(way);
-        self.ways.len() - 1
+        let known = self.ways.iter().position(|known| *known == way);
+        known.unwrap_or_else(|| {
+            self.ways.push(way);
+            self.ways.len() - 1
+        })
     }
 
     fn through_netfilter(&mut self, reading: &PolicyModel) -> Result<(), TooLarge> {
         let plain = self.space.store.or(self.space.v4, self.space.v6)?;
-        let coming = self.way(Way::ComesIn);
-        let passing = self.space.begin(&mut self.states, plain, Priority::Is(0))?;
-        let before = Hook { at: netfilter::Hook::Prerouting, input: true, output: "", view: View::PLAIN };
-        let routed = self.hook(reading, coming, before, passing)?;
-        let late = View { source: true, destination: !self.translated, ports: !self.translated };
-        let received = self.way(Way::Received);
-        self.hook(reading, received, Hook { at: netfilter::Hook::Input, view: late, ..before }, routed)?;
-        let routed = self.prioritised(routed)?;
-        let mut outputs = outputs(reading);
-        outputs.retain(|output| self.looks_into(output));
-        for output in outputs {
-            let way = self.way(Way::Forwarded(output.clone()));
-            let forward = Hook { at: netfilter::Hook::Forward, input: true, output: &output, view: late };
-            let forwarded = self.hook(reading, way, forward, routed)?;
-            self.depart(reading, way, &output, late, forwarded)?;
-
+        let coming = self.space.begin(&mut self.states, plain, Priority::Is(0))?;
+        if arrivals_are_written_on(reading) {
+            for passing in self.through_hooks(reading, coming)? {
+                self.forward(reading, passing)?;
+            }
+        } else {
+            self.forward(reading, coming)?;
+        }
+        for output in self.outputs(reading) {
             let way = self.way(Way::Local(output.clone()));
             let all = self.on_device(reading, &output)?;
             let own = self.space.begin(&mut self.states, all, Priority::Is(0))?;
             let out = Hook { at: netfilter::Hook::Output, input: false, output: &output, view: View::PLAIN };
             let sent = self.hook(reading, way, out, own)?;
-            self.depart(reading, way, &output, late, sent)?;
+            self.depart(reading, way, &output, self.late(), sent)?;
+        }
+        Ok(())
+    }
+
+    /// Devices by which packets may leave that are looked into.
+    fn outputs(&self, reading: &PolicyModel) -> Vec<String> {
+        let mut outputs = outputs(reading);
+        outputs.retain(|output| self.looks_into(output));
+        outputs
+    }
+
+    /// What translation has changed of routed packets before they are sent.
+    fn late(&self) -> View {
+        View { source: true, destination: !self.translated, ports: !self.translated }
+    }
+
+    /// Packets that came in go to the machine's own programs, or are routed.
+    fn forward(&mut self, reading: &PolicyModel, passing: Passing) -> Result<(), TooLarge> {
+        let coming = self.way(Way::ComesIn);
+        let before = Hook { at: netfilter::Hook::Prerouting, input: true, output: "", view: View::PLAIN };
+        let routed = self.hook(reading, coming, before, passing)?;
+        let late = self.late();
+        let received = self.way(Way::Received);
+        self.hook(reading, received, Hook { at: netfilter::Hook::Input, view: late, ..before }, routed)?;
+        let routed = self.prioritised(routed)?;
+        for output in self.outputs(reading) {
+            let way = self.way(Way::Forwarded(output.clone()));
+            let forward = Hook { at: netfilter::Hook::Forward, input: true, output: &output, view: late };
+            let forwarded = self.hook(reading, way, forward, routed)?;
+            self.depart(reading, way, &output, late, forwarded)?;
         }
         Ok(())
     }
@@ -273,22 +310,87 @@ impl Walked {
         let late = View { source: !self.translated, destination: !self.translated, ports: !self.translated };
         for (way, passing) in self.arrived.clone() {
             let (Way::Forwarded(device) | Way::Local(device)) = self.ways[way].clone() else { continue };
-            self.leave(reading, way, &device, late, passing, false)?;
-            self.follow(reading, late)?;
+            for (set, connections) in self.by_connection(reading, passing, false)? {
+                let coming = Coming::from(passing, late, connections);
+                self.leave(reading, way, &device, set, coming)?;
+                self.follow(reading)?;
+            }
         }
+        if !arrivals_are_written_on(reading) {
+            let passing = self.space.begin(&mut self.states, Set::NONE, Priority::Is(0))?;
+            self.through_hooks(reading, passing)?;
+        }
+        Ok(())
+    }
+
+    /// Packets through the filters of the devices that they arrive at, and to where these lead them. What
+    /// comes in afterwards is returned with what they wrote on it: once, or twice where it is not known
+    /// whether a packet's connection is found.
+    fn through_hooks(&mut self, reading: &PolicyModel, plain: Passing) -> Result<Vec<Passing>, TooLarge> {
         let mut devices: Vec<String> =
             reading.qdiscs.iter().filter(|q| q.kind.is_hook()).map(|q| q.dev.clone()).collect();
-        devices.retain(|device| self.looks_into(device));
+        // What is written on packets there goes with them, whatever device they leave by.
+        let everywhere = arrivals_are_written_on(reading);
+        devices.retain(|device| everywhere || self.looks_into(device));
+        let (mut whole, mut other) = (plain, Passing { set: Set::NONE, ..plain });
         for device in devices {
             let way = self.way(Way::Arrives(device.clone()));
             let all = self.on_device(reading, &device)?;
             let passing = self.space.begin(&mut self.states, all, Priority::Is(0))?;
-            let mut tree = self.tree(reading, way, View::PLAIN, passing, false);
-            tree.hook(&device, HOOKS, passing.set)?;
-            tree.hook(&device, CLSACT_INGRESS, passing.set)?;
-            self.follow(reading, View::PLAIN)?;
+            let here = self.space.came_in(|name| name == device)?;
+            let found = [&mut whole, &mut other].into_iter();
+            for ((set, connections), into) in
+                self.by_connection(reading, passing, true)?.into_iter().zip(found)
+            {
+                let coming = Coming::from(passing, View::PLAIN, connections);
+                let mut tree = self.tree(reading, way, coming);
+                tree.hook(&device, HOOKS, set)?;
+                tree.hook(&device, CLSACT_INGRESS, set)?;
+                let states = tree.coming.states;
+                self.follow(reading)?;
+                into.states = self.space.store.either_map(here, states, into.states)?;
+                if into.set != plain.set {
+                    let more = self.space.store.and(here, set)?;
+                    let more = self.space.store.and(more, plain.set)?;
+                    into.set = self.space.store.or(into.set, more)?;
+                }
+            }
         }
-        Ok(())
+        Ok(if other.set.is_empty() { vec![whole] } else { vec![whole, other] })
+    }
+
+    /// Packets, and which of them have a connection that actions find. Those of which it is not known whether
+    /// they have one are there a second time, as if they had.
+    fn by_connection(
+        &mut self,
+        reading: &PolicyModel,
+        passing: Passing,
+        arrives: bool,
+    ) -> Result<Vec<(Set, Set)>, TooLarge> {
+        if !asks_connections(reading) {
+            return Ok(vec![(passing.set, Set::NONE)]);
+        }
+        let ip = self.space.store.or(self.space.v4, self.space.v6)?;
+        let ip = self.space.store.and(ip, passing.set)?;
+        let found = if !tracks(reading) {
+            // Whether anything is tracked at all is the machine's affair.
+            Set::NONE
+        } else if arrives {
+            // It is looked up by its own addresses and ports, which later fragments do not have; answers to
+            // others and errors are looked up in vain.
+            self.space.answerable()?
+        } else {
+            let states = &self.states;
+            let connected = self.space.store.and(ip, self.space.connected())?;
+            self.space.store.select(passing.states, connected, &mut |n| !states.get(n).untracked)?
+        };
+        let found = self.space.store.and(found, ip)?;
+        let doubtful = self.space.store.minus(ip, found)?;
+        let mut parts = vec![(passing.set, found)];
+        if !doubtful.is_empty() {
+            parts.push((doubtful, doubtful));
+        }
+        Ok(parts)
     }
 
     /// Out by a device: clsact's filters, then the tree.
@@ -297,33 +399,44 @@ impl Walked {
         reading: &PolicyModel,
         way: usize,
         device: &str,
-        view: View,
-        passing: Passing,
-        passed_over: bool,
-    ) -> Result<(), TooLarge> {
+        set: Set,
+        coming: Coming,
+    ) -> Result<Coming, TooLarge> {
         if undecided(reading, device) {
-            return Ok(());
+            return Ok(coming);
         }
-        let mut tree = self.tree(reading, way, view, passing, passed_over);
-        let set = tree.hook(device, CLSACT_EGRESS, passing.set)?;
-        tree.enter(device, set)
+        let mut tree = self.tree(reading, way, coming);
+        let set = tree.hook(device, CLSACT_EGRESS, set)?;
+        tree.enter(device, set)?;
+        Ok(tree.coming)
     }
 
     /// Continues on the devices that filters redirected packets to, and back from an ifb.
-    fn follow(&mut self, reading: &PolicyModel, view: View) -> Result<(), TooLarge> {
+    fn follow(&mut self, reading: &PolicyModel) -> Result<(), TooLarge> {
         let mut followed = 0;
         while let Some(led) = self.seen.led.pop() {
             followed += 1;
             if followed > MOST_LED {
                 return Err(TooLarge);
             }
-            let Led { from, to, way, passing, out } = led;
+            let Led { from, to, way, set, coming, out } = led;
             // A device that is down drops packets redirected to it.
-            if !self.looks_into(&to) || reading.down.contains(&to) {
+            if reading.down.contains(&to) {
+                continue;
+            }
+            if !self.looks_into(&to) {
+                let written = reading.filters.iter().any(|dump| dump.dev == to && rewrites_any(dump));
+                if !out && written {
+                    return Err(TooLarge);
+                }
                 continue;
             }
             let before = self.seen.led.len();
-            self.leave(reading, way, &to, view, passing, false)?;
+            let written = self.leave(reading, way, &to, set, coming)?;
+            // What comes back from there goes on to netfilter's rules with it.
+            if !out && written.states != coming.states {
+                return Err(TooLarge);
+            }
             let further = self.seen.led.len() > before;
             let ifb = reading
                 .gateway
@@ -336,30 +449,22 @@ impl Walked {
                 if further || lists_with_actions(reading, &from) > 1 {
                     return Err(TooLarge);
                 }
-                self.leave(reading, way, &from, view, passing, true)?;
+                let back = Coming { passed_over: true, ..written };
+                self.leave(reading, way, &from, set, back)?;
             }
         }
         Ok(())
     }
 
-    fn tree<'a>(
-        &'a mut self,
-        reading: &'a PolicyModel,
-        way: usize,
-        view: View,
-        passing: Passing,
-        passed_over: bool,
-    ) -> Tree<'a> {
+    fn tree<'a>(&'a mut self, reading: &'a PolicyModel, way: usize, coming: Coming) -> Tree<'a> {
         Tree {
-            lists: lists_of(&mut self.space, &self.states, reading),
+            lists: lists_of(&mut self.space, &mut self.states, reading, &self.tables),
             reading,
             all_lists: &self.lists,
             classes: &self.classes,
             seen: &mut self.seen,
             way,
-            states: passing.states,
-            view,
-            passed_over,
+            coming,
         }
     }
 }
@@ -386,6 +491,34 @@ fn lists_with_actions(reading: &PolicyModel, device: &str) -> usize {
         |dump: &&FilterDump| dump.dev == device && dump.parent != HOOKS && dump.parent != CLSACT_INGRESS;
     let parents = reading.filters.iter().filter(leaving).filter(acts).map(|dump| dump.parent);
     parents.collect::<BTreeSet<_>>().len()
+}
+
+/// The devices that a filter redirects packets to.
+fn redirects(dump: &FilterDump) -> impl Iterator<Item = &str> {
+    let actions = match &dump.entry {
+        FilterEntry::Filter { actions, .. } => &actions[..],
+        _ => &[],
+    };
+    actions.iter().filter_map(|one| one.action.act.redirects_to())
+}
+
+/// Do filters write on packets as they arrive, or on an ifb from which these come back, so that netfilter's
+/// rules see it?
+fn arrivals_are_written_on(reading: &PolicyModel) -> bool {
+    let arriving = reading.filters.iter().filter(|dump| reading.arrives(dump));
+    let led: BTreeSet<&str> = arriving.flat_map(redirects).collect();
+    let written =
+        |dump: &FilterDump| rewrites_any(dump) && (reading.arrives(dump) || led.contains(dump.dev.as_str()));
+    reading.filters.iter().any(written)
+}
+
+/// Did no command take filters of flower away or change them, so that the listing tells in which order they
+/// were made?
+fn only_added(reading: &PolicyModel) -> bool {
+    !reading.ops.iter().any(|op| match op {
+        Op::Filter(op) => op.verb != Verb::Add && op.kind.as_deref().is_none_or(|kind| kind == "flower"),
+        _ => false,
+    })
 }
 
 /// Does any filter send copies of packets to a device?
@@ -423,6 +556,19 @@ pub(crate) fn translates(rule: &NetfilterRule) -> bool {
 
 /// Whether anything depends on connections.
 pub(crate) fn uses_conntrack(reading: &PolicyModel) -> bool {
+    tracks(reading) || asks_connections(reading)
+}
+
+/// Does any rule give connections a mark? Where none does and filters ask for it, others do that.
+pub(crate) fn marks_connections(reading: &PolicyModel) -> bool {
+    let sets = |target: &NetfilterTarget| {
+        matches!(target, NetfilterTarget::Connmark(ConnmarkTarget::Set { .. } | ConnmarkTarget::Save { .. }))
+    };
+    rules(reading).any(|rule| rule.targets().any(sets))
+}
+
+/// Whether netfilter's rules ask for connections, so that they are tracked.
+fn tracks(reading: &PolicyModel) -> bool {
     let matches = |what: &Condition| {
         matches!(
             what,
@@ -445,6 +591,7 @@ pub(crate) fn reads_connmarks(reading: &PolicyModel) -> bool {
     };
     conditions(reading).any(|what| matches!(what, Condition::Connmark(..)))
         || rules(reading).any(|rule| rule.targets().any(restores))
+        || asks_connections(reading)
 }
 
 /// Devices by which packets may leave that matter: those with a tree, those with filters on what leaves, and

@@ -209,20 +209,19 @@ fn a_policer_of_two_mistakes_has_one_remedy() {
     check_finding(text, &[Rule::Burst], &["burst 50000; and: mtu 2048"]);
 }
 
-/// flower's conditions are not followed: no packet is shown for a filter that gets none.
+/// basic's conditions are not followed: no packet is shown for a filter that gets none.
 #[test]
 fn a_filter_of_which_no_packet_is_shown() {
     let text = "tc qdisc add dev eth0 root handle 1: drr\n\
                 tc class add dev eth0 parent 1: classid 1:5 drr\n\
                 tc class add dev eth0 parent 1: classid 1:11 drr\n\
                 tc filter add dev eth0 parent 1: protocol all prio 1 matchall classid 1:5\n\
-                tc filter add dev eth0 parent 1: protocol ip prio 2 flower ip_proto udp dst_port 1000-2000 \
-                classid 1:11";
-    check_finding(
-        text,
-        &[Rule::Unreachable],
-        &["5 warning R1", "what it matches goes to 1:5, not to 1:11; ; "],
-    );
+                tc filter add dev eth0 parent 1: protocol ip prio 2 ";
+    let of = |filter: &str| format!("{text}{filter} classid 1:11");
+    let parts = ["5 warning R1", "what it matches goes to 1:5, not to 1:11; ; "];
+    check_finding(&of("basic match cmp(u16 at 2 layer transport gt 1000)"), &[Rule::Unreachable], &parts);
+    let parts = ["5 warning R1", "not to 1:11; udp 192.168.1.10 > 198.51.100.7:"];
+    check_finding(&of("flower ip_proto udp dst_port 1000-2000"), &[Rule::Unreachable], &parts);
 }
 
 /// Rules that name classes: one that is not there, and one that a later rule replaces.

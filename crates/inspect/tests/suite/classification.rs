@@ -638,19 +638,22 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip tos 0x08 0x1c f
     assert_eq!(ids(""), decided);
     // A packet that is rewritten on its way out of eth0 is no matter of eth1's.
     let rewritten =
-        "tc filter add dev eth0 parent 1: protocol ip pref 9 matchall action skbedit mark 7 flowid 1:10";
+        "tc filter add dev eth0 parent 1: protocol ip pref 9 matchall action pedit ex munge ip ttl set 9";
     assert_eq!(ids(rewritten), format!("line 0, note C4\n{decided}"));
     let text = findings_text(&format!("{BANDS}{dead}{rewritten}"), &[Rule::Undecided]);
     assert_eq!(
         text,
         "line 0, note C4: which packets go where on eth0 was not decided\n  \
-         the filter of line 10 has the action skbedit, which is not followed; of eth1 it was decided; \
+         the filter of line 10 has the action pedit, which is not followed; of eth1 it was decided; \
          R1, R6, R8 to R10, R14, R22, R23 and R27, which need it, were left out there, and R11 but for a few packets\n"
     );
     // A field rewritten on arrival may have any value anywhere; sets and engine are compared all the same.
     let arriving = "tc qdisc add dev eth1 ingress\n\
-                    tc filter add dev eth1 parent ffff: protocol ip pref 9 matchall action skbedit mark 7";
+         tc filter add dev eth1 parent ffff: protocol ip pref 9 matchall action pedit ex munge ip ttl set 9";
     assert_eq!(ids(arriving), "line 0, note C4\nline 9, warning R2\n");
+    // What a mark becomes is followed, whoever writes it.
+    let marked = arriving.replace("pedit ex munge ip ttl set 9", "skbedit mark 7");
+    assert_eq!(ids(&marked), decided);
 }
 
 #[test]
@@ -757,7 +760,9 @@ line 2, note R14: TCP over IPv6 that arrives at eth0 is not policed; over IPv4 i
     );
     // What leaves is not what arrives, and a root qdisc may have an ingress's number.
     assert_eq!(of("clsact", &redirect.replace("ingress", "egress")), "");
-    assert_eq!(of("handle ffff: root prio", &v4.replace(":1", "ffff:1")), "");
+    let root = of("handle ffff: root prio", &v4.replace(":1", "ffff:1"));
+    assert!(root.contains("IPv6 is not classified on eth0: all of it waits in ffff:2"), "{root}");
+    assert!(!root.contains("arrives"), "{root}");
 }
 
 /// Filters of clsact's egress see all outgoing packets: they belong to no class that something must lead to.

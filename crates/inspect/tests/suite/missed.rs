@@ -209,8 +209,10 @@ fn a_default_that_is_not_there_is_found_beside_hash_tables() {
     let parts = ["1 error R11: the default class 1:ffff is not there", "no class at all", "default 1"];
     check_finding(&policy("ffff"), &[Rule::Default], &parts);
     silent(&policy("1"), &[Rule::Default]);
+    silent(&policy("1"), &[Rule::Undecided]);
     let undecided = ["not followed", "R8 to R10, R14, R22, R23 and R27, which need it, were left out there"];
-    check_finding(&policy("1"), &[Rule::Undecided], &undecided);
+    let rewritten = format!("{} action pedit ex munge ip ttl set 9", policy("1"));
+    check_finding(&rewritten, &[Rule::Undecided], &undecided);
 }
 
 #[test]

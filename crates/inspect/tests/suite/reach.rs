@@ -4,8 +4,9 @@ use crate::common;
 
 use common::reading;
 use tidegate_gateway::EgressPath;
-use tidegate_inspect::{Arrival, Packet, Prober, Reached};
+use tidegate_inspect::{Arrival, Packet, PacketEntry, Prober, Reached};
 use tidegate_packet::{RandomSource, Seeded};
+use tidegate_policy::netfilter::Connstate;
 
 const TREE: &str = "\
 tc qdisc add dev eth0 root handle 1: htb default 30
@@ -45,8 +46,12 @@ fn key(draws: &mut Seeded) -> String {
 
 /// A filter that tc takes: keys may want different values of the same bits, which it refuses.
 fn filter(draws: &mut Seeded) -> String {
+    taken(draws, any_filter)
+}
+
+fn taken(draws: &mut Seeded, make: fn(&mut Seeded) -> String) -> String {
     loop {
-        let line = any_filter(draws);
+        let line = make(draws);
         let words: Vec<String> = line.split_whitespace().skip(1).map(str::to_owned).collect();
         if tidegate_syntax::tc::parse(&words, &tidegate_syntax::Env::default()).is_ok() {
             return line;
@@ -121,6 +126,115 @@ fn policy(draws: &mut Seeded) -> String {
     text
 }
 
+/// Tables of u32 that hash and refer to each other.
+const TABLES: &str = "\
+tc filter add dev eth0 parent 1: protocol ip pref 40 handle 5: u32 divisor 4
+tc filter add dev eth0 parent 1: protocol ip pref 40 handle 6: u32 divisor 1
+tc filter add dev eth0 parent 1: protocol ip pref 40 handle 7: u32 divisor 256
+";
+
+/// A filter in a table of u32, or one that refers to one.
+fn table_filter(draws: &mut Seeded) -> String {
+    let class = one_of(draws, &["1:10", "1:20", "1:30", "1:99"]);
+    let keys: Vec<String> = (0..1 + draws.u32() % 2).map(|_| format!("match {}", key(draws))).collect();
+    let keys = match one_of(draws, &["", "", "u8 0 0 at 0", "u32 0 0 at 0"]) {
+        "" => keys.join(" "),
+        any => format!("match {any}"),
+    };
+    let front = "tc filter add dev eth0 parent 1: protocol ip pref 40 u32";
+    let bucket = draws.u32() % 4;
+    let within = match draws.u32() % 4 {
+        0 => String::new(),
+        1 => format!("ht 5:{bucket}:"),
+        2 => "ht 6:0:".to_owned(),
+        _ => format!("ht 7:{:x}:", bucket * 5),
+    };
+    let behind = one_of(draws, &["tcp dst 22 0xffff", "tcp src 80 0xffff", "u16 0x0035 0xffff at nexthdr+2"]);
+    match draws.u32() % 6 {
+        0 => format!(
+            "{front} {within} {keys} link 5: hashkey mask 0x00000003 at {}\n",
+            one_of(draws, &["12", "16"])
+        ),
+        1 => format!(
+            "{front} {within} {keys} link 7: hashkey mask 0x{} at 0\n",
+            one_of(draws, &["00ff0000", "00180000"])
+        ),
+        2 => format!(
+            "{front} {keys} link 6: offset at 0 mask 0f00 shift 6 {}\n",
+            one_of(draws, &["eat", "plus 0"])
+        ),
+        3 => format!("{front} ht 6:0: match {behind} flowid {class}\n"),
+        _ => format!("{front} {within} {keys} flowid {class}\n"),
+    }
+}
+
+fn flower_filter(draws: &mut Seeded) -> String {
+    let n = draws.u32() % 8;
+    let keys: Vec<String> = (0..1 + draws.u32() % 3)
+        .map(|_| match draws.u32() % 9 {
+            0 => format!("ip_proto {}", one_of(draws, &["tcp", "udp", "icmp"])),
+            1 => format!("ip_proto tcp dst_port {}", one_of(draws, &["22", "53", "22-80"])),
+            2 => format!("ip_proto udp src_port {}", one_of(draws, &["53", "80"])),
+            3 => format!("src_ip 10.0.0.{n}/{}", one_of(draws, &["32", "31", "30"])),
+            4 => format!("dst_ip 10.0.0.{n}"),
+            5 => format!("ip_tos {:#x}/{}", n * 8, one_of(draws, &["0xff", "0x18", "0xfc"])),
+            6 => "ip_proto tcp tcp_flags 0x02/0x12".to_owned(),
+            7 => format!("ip_flags {}", one_of(draws, &["nofrag", "frag"])),
+            _ => "ip_ttl 64".to_owned(),
+        })
+        .collect();
+    let class = one_of(draws, &["1:10", "1:20", "1:30", "1:99"]);
+    let pref = 50 + draws.u32() % 2;
+    format!(
+        "tc filter add dev eth0 parent 1: protocol ip pref {pref} flower {} classid {class} {}\n",
+        keys.join(" "),
+        action(draws)
+    )
+}
+
+/// What a filter does besides, or nothing.
+fn action(draws: &mut Seeded) -> String {
+    let then = one_of(draws, &["continue", "pass", "pipe", "drop"]);
+    match draws.u32() % 8 {
+        0 => format!("action skbedit mark {}/{} {then}", draws.u32() % 6, one_of(draws, &["0xff", "0x3"])),
+        1 => format!("action skbedit priority {} {then}", one_of(draws, &["20:2", "1:10", "20:1"])),
+        2 => format!("action connmark {then}"),
+        3 => format!("action ctinfo cpmark 0x3 {then}"),
+        4 => "action skbedit mark 3 pipe action gact continue".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Filters whose actions write what others read, in tables and by fields.
+fn written_policy(draws: &mut Seeded) -> String {
+    let mut text = policy(draws) + TABLES;
+    text.push_str("iptables -t mangle -A POSTROUTING -p udp -j CONNMARK --set-mark 2\n");
+    if draws.u32().is_multiple_of(2) {
+        text.push_str("tc qdisc add dev eth0 clsact\n");
+        for pref in 1..1 + draws.u32() % 3 {
+            text.push_str(&format!(
+                "tc filter add dev eth0 egress protocol ip pref {pref} u32 match {} {}\n",
+                one_of(draws, &["u32 0 0", "ip dport 22 0xffff", "ip protocol 17 0xff"]),
+                one_of(draws, &["action skbedit priority 1:10", "action skbedit mark 3", "action connmark"])
+            ));
+        }
+    }
+    for _ in 0..draws.u32() % 16 {
+        let line = match draws.u32() % 3 {
+            0 => taken(draws, table_filter),
+            1 => taken(draws, flower_filter),
+            _ => taken(draws, |draws| format!("{} {}\n", any_filter(draws).trim_end(), action(draws))),
+        };
+        text.push_str(&line);
+    }
+    text
+}
+
+/// With and without filters that write.
+fn either_policy(draws: &mut Seeded, n: u32) -> String {
+    if n.is_multiple_of(2) { policy(draws) } else { written_policy(draws) }
+}
+
 fn packet(draws: &mut Seeded) -> Packet {
     let port = |draws: &mut Seeded| one_of(draws, &["22", "53", "80", "79"]);
     let n = |draws: &mut Seeded| draws.u32() % 8;
@@ -159,15 +273,123 @@ fn sets_and_engine_agree_on_random_policies() {
             let local = !packet.is_ip() || draws.u32().is_multiple_of(4);
             packet.from = (!local).then(|| "eth1".into());
             let route = if local { EgressPath::Local } else { EgressPath::Forwarded(eth1) };
-            let way = prober.send(&packet, eth0, route);
+            let course = PacketEntry::Leaves(eth0, route);
+            let way = prober.travel(&packet, course);
             let waits = way.stop_at(eth0).and_then(|stop| stop.leaf_class());
-            let handles = reached.classes(&packet, way.state, "eth0", local);
+            let handles = reached.classes(&reading, &packet, way.state, "eth0", course);
             // A class of the inner prio is below the class of the tree that holds it.
             assert_eq!(handles.last().copied(), waits, "{packet}, {handles:?}, {way:?}\n{text}");
             compared += 1;
         }
     }
     assert!(compared > 5000);
+}
+
+#[test]
+fn sets_follow_what_filters_write_and_where_tables_lead() {
+    let (mut draws, mut compared, mut undecided) = (Seeded::new(21), 0, 0);
+    for _ in 0..80 {
+        let text = written_policy(&mut draws);
+        let reading = reading(&["eth0", "eth1"], &text);
+        let Some(reached) = Reached::of(&reading) else {
+            undecided += 1;
+            continue;
+        };
+        let mut prober = Prober::new(&reading);
+        let (eth0, eth1) = (prober.device("eth0").expect("eth0"), prober.device("eth1"));
+        for _ in 0..40 {
+            let mut packet = packet(&mut draws);
+            let local = !packet.is_ip() || draws.u32().is_multiple_of(4);
+            packet.from = (!local).then(|| "eth1".into());
+            let route = if local { EgressPath::Local } else { EgressPath::Forwarded(eth1) };
+            let course = PacketEntry::Leaves(eth0, route);
+            let way = prober.travel(&packet, course);
+            let Some(waits) = way.stop_at(eth0).and_then(|stop| stop.leaf_class()) else { continue };
+            let handles = reached.classes(&reading, &packet, way.state, "eth0", course);
+            assert!(handles.contains(&waits), "{packet}, {handles:?}, {way:?}\n{text}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 2000 && undecided < 5, "{compared}, {undecided}");
+}
+
+/// A queue on an ifb for what arrives at eth1, and filters there that write and redirect.
+const ARRIVING: &str = "\
+tc qdisc add dev eth1 ingress
+tc qdisc add dev ifb0 root handle 2: prio bands 4
+tc filter add dev ifb0 parent 2: protocol all pref 1 handle 1 fw classid 2:1
+tc filter add dev ifb0 parent 2: protocol all pref 1 handle 2 fw classid 2:2
+tc filter add dev ifb0 parent 2: protocol ip pref 2 u32 match ip tos 0x10 0xfc classid 2:3
+iptables -t mangle -A PREROUTING -p tcp -m tcp --dport 22 -j CONNMARK --set-mark 1
+iptables -t mangle -A POSTROUTING -p udp -j CONNMARK --set-mark 2
+";
+
+fn arriving_policy(draws: &mut Seeded) -> String {
+    let mut text = policy(draws) + ARRIVING;
+    for pref in 1..2 + draws.u32() % 4 {
+        let (kind, matched) = match draws.u32() % 3 {
+            0 => (
+                "u32",
+                format!("match {}", one_of(draws, &["u32 0 0", "ip dport 22 0xffff", "ip protocol 17 0xff"])),
+            ),
+            1 => ("flower", "ip_proto tcp src_port 80".to_owned()),
+            _ => ("matchall", String::new()),
+        };
+        let written = one_of(
+            draws,
+            &[
+                "action connmark",
+                "action skbedit mark 1 pipe",
+                "action skbedit mark 2/0x3 pipe",
+                "action ctinfo dscp 0x0000003f 0 cpmark 3 pipe",
+                "action ctinfo dscp 0x0000003f 0x80",
+                "",
+            ],
+        );
+        let end = one_of(draws, &["action mirred egress redirect dev ifb0", "action gact continue"]);
+        text.push_str(&format!(
+            "tc filter add dev eth1 parent ffff: protocol ip pref {pref} {kind} {matched} {written} {end}\n"
+        ));
+    }
+    text
+}
+
+#[test]
+fn sets_follow_what_is_written_on_arrival() {
+    let (mut draws, mut compared, mut undecided) = (Seeded::new(31), 0, 0);
+    for _ in 0..100 {
+        let text = arriving_policy(&mut draws);
+        let reading = reading(&["eth0", "eth1", "ifb0"], &text);
+        let Some(reached) = Reached::of(&reading) else {
+            undecided += 1;
+            continue;
+        };
+        let mut prober = Prober::new(&reading);
+        let device = |name| prober.device(name).expect(name);
+        let (eth0, eth1, ifb0) = (device("eth0"), device("eth1"), device("ifb0"));
+        for _ in 0..40 {
+            let mut packet = packet(&mut draws);
+            packet.from = Some("eth1".into());
+            packet.connmark = draws.u32() % 3;
+            if !packet.is_ip() {
+                continue;
+            }
+            for (course, device, name) in
+                [(PacketEntry::Arrives(eth1), ifb0, "ifb0"), (PacketEntry::Through(eth1, eth0), eth0, "eth0")]
+            {
+                let way = prober.travel(&packet, course);
+                let Some(waits) = way.stop_at(device).and_then(|stop| stop.leaf_class()) else { continue };
+                let handles = reached.classes(&reading, &packet, way.state, name, course);
+                if packet.connmark != 0 && (handles.is_empty() || way.state != Connstate::Established) {
+                    // No rule gives connections that mark, or it is that of another connection.
+                    continue;
+                }
+                assert!(handles.contains(&waits), "{name} {packet}, {handles:?}, {way:?}\n{text}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 1500 && undecided < 5, "{compared}, {undecided}");
 }
 
 #[test]
@@ -197,8 +419,8 @@ fn whatever_is_found_in_random_policies_the_engine_confirms() {
     // In debug builds a finding that the engine contradicts panics.
     let mut draws = Seeded::new(13);
     let mut unreachable = 0;
-    for _ in 0..60 {
-        let mut text = policy(&mut draws);
+    for n in 0..60 {
+        let mut text = either_policy(&mut draws, n);
         (0..25).for_each(|_| text.push_str(&filter(&mut draws)));
         let found = tidegate_inspect::check(&mut reading(&["eth0", "eth1"], &text));
         unreachable +=
@@ -212,8 +434,8 @@ fn whatever_is_found_in_random_policies_the_engine_confirms() {
 fn idle_classes_and_lost_marks_stay_so() {
     let mut draws = Seeded::new(14);
     let (mut idle, mut lost) = (0, 0);
-    for _ in 0..120 {
-        let mut text = policy(&mut draws);
+    for n in 0..120 {
+        let mut text = either_policy(&mut draws, n);
         if draws.u32().is_multiple_of(2) {
             text.push_str(
                 "iptables -t mangle -A POSTROUTING -m length --length 0:65535 -j MARK --set-mark 9\n",
@@ -227,7 +449,9 @@ fn idle_classes_and_lost_marks_stay_so() {
                 finding.what.split([' ', ',']).filter(|word| word.contains(':')).map(str::to_owned)
             })
             .collect();
-        let gone = Reached::of(&reading).expect("it is small").overwritten(&reading);
+        // Filters that write may give packets the same mark again.
+        let reached = Reached::of(&reading).filter(|_| n.is_multiple_of(2));
+        let gone = reached.map(|mut all| all.overwritten(&reading)).unwrap_or_default();
         let mut prober = Prober::new(&reading);
         let (eth0, eth1) = (prober.device("eth0").expect("eth0"), prober.device("eth1"));
         prober.gateway().watch();
@@ -254,7 +478,7 @@ fn idle_classes_and_lost_marks_stay_so() {
         idle += classes.len();
         lost += gone.len();
     }
-    assert!(idle > 20 && lost > 10, "{idle} classes, {lost} marks");
+    assert!(idle > 20 && lost > 5, "{idle} classes, {lost} marks");
 }
 
 fn mark_of(target: &tidegate_policy::netfilter::NetfilterTarget) -> Option<(u32, u32)> {
