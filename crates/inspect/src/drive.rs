@@ -1,13 +1,13 @@
 //! The engine under load: what a class's queue does when it is kept full, alone and while all others are busy
 //! too.
 
-use crate::reading::{CARRIED_OUT_AT, PolicyModel};
+use crate::reading::{CARRIED_OUT_AT, CLSACT_EGRESS, PolicyModel};
 use std::collections::BTreeMap;
 use tidegate_gateway::{DeviceId, EgressPath, Gateway, GatewayContext, XmitStatus};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Head, Meta, Nanos, Pool, Rate, Seeded, Time};
-use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::{ClassLayout, ClassOp, ClassParams, Kind, Op, QdiscOp, QdiscParams, Verb};
+use tidegate_policy::dump::{ClassDump, FilterEntry, QdiscDump};
+use tidegate_policy::{Act, ClassLayout, ClassOp, ClassParams, Kind, Op, QdiscOp, QdiscParams, Verb};
 use tidegate_syntax::{Env, tc};
 
 /// Packets that may wait at once; a queue that holds more is full enough.
@@ -102,7 +102,9 @@ impl<'r> Bench<'r> {
             let is_leaf = || self.reading.class(dev, *class).is_none_or(|class| self.reading.is_leaf(class));
             *class == Handle::NONE || (self.reading.is_led_by_number(dev, class.qdisc()) && is_leaf())
         };
-        if !classes.iter().all(led) || classes.iter().any(|class| depends_on_band(self.reading, dev, *class))
+        if !classes.iter().all(led)
+            || classes.iter().any(|class| depends_on_band(self.reading, dev, *class))
+            || is_between(self.reading, dev)
         {
             return None;
         }
@@ -190,6 +192,22 @@ impl<'r> Bench<'r> {
     pub(crate) fn delays(&self, dev: &str) -> bool {
         longest_delay(self.reading, dev) > Nanos(0)
     }
+}
+
+/// Is what a device's queues send not decided by them alone? Filters of clsact send packets elsewhere or hold
+/// them back before; what an ifb sends of another device's packets goes on to that one's queues.
+fn is_between(reading: &PolicyModel, dev: &str) -> bool {
+    reading.filters.iter().any(|dump| {
+        let FilterEntry::Filter { actions, .. } = &dump.entry else { return false };
+        let led = actions.iter().filter_map(|one| one.action.act.redirects_to()).any(|to| to == dev);
+        let before = dump.dev == dev && dump.parent == CLSACT_EGRESS;
+        led && !reading.arrives(dump) || before && actions.iter().any(|one| !only_writes(&one.action.act))
+    })
+}
+
+/// Does an action leave alone whether and where a packet goes?
+fn only_writes(act: &Act) -> bool {
+    matches!(act, Act::Skbedit(_) | Act::Connmark(_) | Act::Ctinfo(_))
 }
 
 /// Does a class hold several bands or classes, of which one may hold packets back? Then what it sends is that
@@ -448,13 +466,25 @@ struct Rig {
     counted: bool,
 }
 
+/// The command that takes a device's clsact away.
+fn removal(dev: &str) -> Option<Op> {
+    let words = ["qdisc", "del", "dev", dev, "clsact"].map(str::to_owned);
+    match tc::parse(&words, &Env::default()).ok()?.command {
+        tc::TcCommand::Apply(op) => Some(op),
+        _ => None,
+    }
+}
+
 impl Rig {
     /// `None`: there is no such device, or what should be otherwise is refused.
     fn new(reading: &PolicyModel, dev: &str, instead: Option<&Op>) -> Option<Rig> {
         let mut gateway = reading.machine();
         let device = gateway.device(dev)?;
         let (mut draws, mut pool) = (Seeded::new(1), Pool::new(MAX_PACKETS));
-        if let Some(op) = instead {
+        // Packets name their class by their priority, which filters there may write over.
+        let hook = reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && qdisc.kind == Kind::Clsact);
+        let unhooked = hook.then(|| removal(dev)).flatten();
+        for op in unhooked.as_ref().into_iter().chain(instead) {
             let world = GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut draws };
             gateway.apply(world, op).ok()?;
         }

@@ -695,6 +695,19 @@ impl Prober {
         }
     }
 
+    /// The destination with which a packet that is routed from one device to another leaves.
+    pub(crate) fn destination_through(&mut self, packet: &Packet, from: DeviceId, to: DeviceId) -> IpAddr {
+        self.gateway.forget_connections();
+        let plain = Packet { mark: 0, raw_bytes: Vec::new(), ..packet.clone() };
+        let destination = match Directions::of(PacketEntry::Through(from, to)) {
+            Some(ways) => self.show(&plain, ways, true, 0).destination,
+            None => packet.destination,
+        };
+        drop(self.gateway.take_seen());
+        self.gateway.forget_connections();
+        destination
+    }
+
     /// Passes the hooks a packet of the same direction as the one to be sent, or of the opposite one; its
     /// connection gets a mark, if one is given. Returns the packet with the addresses it left with.
     fn show(&mut self, packet: &Packet, ways: Directions, there: bool, connmark: u32) -> Packet {

@@ -16,7 +16,23 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call, lines: &mut Vec<usize
     if tool.ends_with("-restore") {
         return restore(shim, tool, call, lines);
     }
-    let parsed = match iptables::parse(tool, &call.args) {
+    let lines = match iptables::spread(tool, &call.args) {
+        Ok(lines) => lines,
+        Err(refusal) => return refused(shim, tool, refusal),
+    };
+    let mut reply = Reply::ok();
+    for args in lines {
+        reply = answer_one(shim, tool, &args);
+        if reply.code != 0 {
+            break;
+        }
+    }
+    reply
+}
+
+/// The call of a tool for one rule.
+fn answer_one(shim: &mut ToolShim<'_>, tool: &str, args: &[String]) -> Reply {
+    let parsed = match iptables::parse(tool, args) {
         Ok(parsed) => parsed,
         Err(refusal) => return refused(shim, tool, refusal),
     };

@@ -15,6 +15,7 @@ mod waits;
 use crate::packet::Packet;
 use crate::probe::{Glimpse, Loss, PacketEntry, ProbeResult, Prober, Stop};
 use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, PolicyModel, SourceLocation};
+use crate::walk::ways::{self, translates};
 use crate::words;
 use acts::Carried;
 use counted::Counted;
@@ -218,7 +219,9 @@ impl<'r> Explainer<'r> {
             return Ok(PacketEntry::Leaves(to, EgressPath::Forwarded(None)));
         };
         let from = self.named(name);
-        let is_own = packet.to.is_none() && self.own_address(packet.destination).is_some();
+        let is_own = packet.to.is_none()
+            && self.own_address(packet.destination).is_some()
+            && !self.is_sent_on(packet, from);
         if packet.to.is_none() && !is_routed(packet.ethertype) || is_own {
             return Ok(PacketEntry::Arrives(from));
         }
@@ -234,6 +237,16 @@ impl<'r> Explainer<'r> {
             (None, None) => Ok(PacketEntry::Through(from, self.elsewhere(from))),
             _ => Ok(PacketEntry::Through(from, self.way_out(packet, Some(from))?)),
         }
+    }
+
+    /// Is a packet for this machine's address sent on to another host (DNAT)?
+    fn is_sent_on(&mut self, packet: &Packet, from: DeviceId) -> bool {
+        if !ways::rules(self.reading).any(translates) {
+            return false;
+        }
+        let to = self.way_out(packet, Some(from)).unwrap_or(from);
+        let destination = self.prober.destination_through(packet, from, to);
+        destination != packet.destination && self.own_address(destination).is_none()
     }
 
     /// Devices whose egress the policy governs, but for one.
@@ -542,8 +555,8 @@ impl<'r> Explainer<'r> {
                 }
                 (None, PacketEntry::Arrives(_)) => match self.own_address(packet.destination) {
                     Some(device) => format!(
-                        "goes on to this machine itself: {} is an address of {device} (rules of INPUT are \
-                        not shown)",
+                        "goes on to this machine itself: {} is an address of {device} (rules of \
+                        PREROUTING and INPUT are not shown)",
                         packet.destination
                     ),
                     None => "goes on to routing".to_owned(),

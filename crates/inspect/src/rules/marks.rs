@@ -10,7 +10,7 @@ use crate::reach::Arrival;
 use crate::reading::Step;
 use crate::sets::bdd::{Set, TooLarge};
 use crate::walk::outcome::rewrites_marks;
-use crate::walk::ways::{Way, conditions, reads_connmarks, rules};
+use crate::walk::ways::{Way, conditions, reads_connmarks, rules, translates};
 use crate::walk::{Parts, RuleKey, RuleSeen};
 use crate::words::named;
 use std::collections::BTreeSet;
@@ -569,7 +569,11 @@ fn not_restored(
         place: super::making::at_word(step, if mark.is_some() { "--set-mark" } else { "--save-mark" }),
         what: format!("connections get mark {saved}, and no rule restores it to their packets"),
         because: "filters see the mark of the packet, which stays as it was".into(),
-        witness: witness(&candidate, &format!("its queue with mark {}", way.mark)),
+        // Which packet it is before its addresses are translated is not known.
+        witness: match rules(context.reading).any(translates) {
+            true => None,
+            false => witness(&candidate, &format!("its queue with mark {}", way.mark)),
+        },
         fix: Some(Fix { what: restore(context, step, key, mark.is_none()), edits: Vec::new() }),
     }))
 }

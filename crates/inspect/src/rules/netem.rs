@@ -216,13 +216,14 @@ impl Netem<'_> {
     /// It takes long to empty. What is under way for its delay is no queue: neither the time that the last
     /// packet is held for itself, nor the packets that the rate sends in that time.
     fn long(&self) -> Option<Finding> {
-        let queued = Nanos(self.wait.0.saturating_sub(2 * self.delay().0));
+        let waits = Nanos(self.wait.0.saturating_sub(self.delay().0));
+        let queued = Nanos(waits.0.saturating_sub(self.delay().0));
         if queued < LONGISH {
             return None;
         }
         let level = if queued < LONG { Level::Note } else { Level::Warning };
         let what =
-            format!("{} lets {} of packets wait in {}", self.limit(), words::time(queued), self.qdisc.handle);
+            format!("{} lets {} of packets wait in {}", self.limit(), words::time(waits), self.qdisc.handle);
         let beside = match self.delay() {
             Nanos(0) => String::new(),
             delay => format!(", beside its delay of {}", words::time(delay)),

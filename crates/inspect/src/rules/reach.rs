@@ -169,6 +169,8 @@ fn dead_filter(
         (true, ..) => remove(context, step),
         _ if hashed => remove(context, step),
         // Which of them is meant only its author knows.
+        // How much of that is what this one asks for is not known.
+        _ if !is_exact(context, at) => by_hand("put it before what takes its packets"),
         _ if any_keeps_some => {
             by_hand("some of them match nothing else: put it before the others, or remove it")
         }

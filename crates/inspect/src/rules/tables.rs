@@ -88,17 +88,31 @@ fn foreign_rules(reading: &PolicyModel, family: Family, table: &str) -> Option<(
     Some((chains.len(), left))
 }
 
+/// Does a target end a packet's way through its chain?
+fn ends(target: &NetfilterTarget) -> bool {
+    matches!(
+        target,
+        NetfilterTarget::Accept
+            | NetfilterTarget::Return
+            | NetfilterTarget::Drop
+            | NetfilterTarget::Reject(_)
+            | NetfilterTarget::Goto(_)
+            | NetfilterTarget::Jump(_)
+    )
+}
+
 /// Rules that mark whatever passes, where others of the same chain ask for a device.
 fn everywhere(reading: &PolicyModel) -> Vec<Finding> {
-    let rules: Vec<(usize, &str, &NfRule)> = reading
+    let rules: Vec<(usize, (&Family, &str, &str), &NfRule)> = reading
         .ops
         .iter()
         .enumerate()
         .filter_map(|(at, op)| match op {
             Op::Netfilter(NfOp {
+                family,
+                table,
                 command: NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule),
-                ..
-            }) => Some((at, chain.as_str(), rule)),
+            }) => Some((at, (family, table.as_str(), chain.as_str()), rule)),
             _ => None,
         })
         .collect();
@@ -109,10 +123,15 @@ fn everywhere(reading: &PolicyModel) -> Vec<Finding> {
             .any(|target| matches!(target, NetfilterTarget::Mark { .. } | NetfilterTarget::Classify(_)))
     };
     let built_in = |chain: &str| ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"].contains(&chain);
-    let conditions: BTreeSet<&str> =
-        rules.iter().filter(|(_, _, rule)| matches(rule)).map(|(_, chain, _)| *chain).collect();
+    let chains = |of: &dyn Fn(&NfRule) -> bool| -> BTreeSet<_> {
+        rules.iter().filter(|(_, _, rule)| of(rule)).map(|(_, chain, _)| *chain).collect()
+    };
+    let conditions = chains(&|rule| matches(rule) && marks(rule));
+    // What may let packets of other devices out before, is not followed here.
+    let left_early = chains(&|rule| rule.targets().any(ends));
     let lone = rules.iter().filter(|(_, chain, rule)| {
-        built_in(chain)
+        built_in(chain.2)
+            && !left_early.contains(chain)
             && marks(rule)
             && !matches(rule)
             && !rule.matches.iter().any(|m| matches!(m.what, Condition::Source(..)))
@@ -125,7 +144,7 @@ fn everywhere(reading: &PolicyModel) -> Vec<Finding> {
             Rule::Flush,
             Level::Note,
             step.place.clone(),
-            format!("the rule marks packets of every device, others in {chain} only those of one"),
+            format!("the rule marks packets of every device, others in {} only those of one", chain.2),
             "packets of other devices get it, too, and filters there that name it match them".into(),
             format!("it has no -i and no -o; the machine has {}", count(devices, "device", "devices")),
         ))

@@ -4,6 +4,7 @@
 mod common;
 
 mod advice;
+mod beside;
 mod claims;
 mod classification;
 mod explain;

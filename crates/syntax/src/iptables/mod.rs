@@ -6,6 +6,7 @@ mod parse;
 mod print;
 mod refused;
 mod restore;
+mod several;
 mod values;
 
 pub use command::{IptCommand, IptablesCommandLine, ListStyle};
@@ -13,6 +14,7 @@ pub use parse::parse;
 pub use print::{ListedChain, ListedRule, list, print_rule, save};
 pub use refused::{VERSION, complain, refusal_text};
 pub use restore::{Restore, RestoreLine, RestoredTable, blamed, restore};
+pub use several::spread;
 
 /// The port of a service.
 pub(crate) fn service(name: &str) -> Option<u16> {

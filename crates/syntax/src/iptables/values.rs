@@ -4,8 +4,8 @@ use crate::number::{u8_in, u16_in, u32_in};
 use crate::tc::{parse_masked4, parse_prefix6};
 use tidegate_policy::netfilter::{Connstate, Connstates, CountDirection, CountMode, Translation};
 
-/// Names of protocols.
-pub(super) const PROTOCOLS: [(&str, u8); 12] = [
+/// Names of protocols: iptables' own, and those of Debian's /etc/protocols.
+pub(super) const PROTOCOLS: &[(&str, u8)] = &[
     ("all", 0),
     ("icmp", 1),
     ("igmp", 2),
@@ -18,6 +18,49 @@ pub(super) const PROTOCOLS: [(&str, u8); 12] = [
     ("icmpv6", 58),
     ("sctp", 132),
     ("udplite", 136),
+    ("ggp", 3),
+    ("ipencap", 4),
+    ("st", 5),
+    ("egp", 8),
+    ("igp", 9),
+    ("pup", 12),
+    ("hmp", 20),
+    ("xns-idp", 22),
+    ("rdp", 27),
+    ("iso-tp4", 29),
+    ("dccp", 33),
+    ("xtp", 36),
+    ("ddp", 37),
+    ("idpr-cmtp", 38),
+    ("ipv6", 41),
+    ("ipv6-route", 43),
+    ("ipv6-frag", 44),
+    ("idrp", 45),
+    ("rsvp", 46),
+    ("skip", 57),
+    ("ipv6-nonxt", 59),
+    ("ipv6-opts", 60),
+    ("rspf", 73),
+    ("vmtp", 81),
+    ("eigrp", 88),
+    ("ospf", 89),
+    ("ax.25", 93),
+    ("ipip", 94),
+    ("etherip", 97),
+    ("encap", 98),
+    ("pim", 103),
+    ("ipcomp", 108),
+    ("vrrp", 112),
+    ("l2tp", 115),
+    ("isis", 124),
+    ("fc", 133),
+    ("mobility-header", 135),
+    ("mpls-in-ip", 137),
+    ("manet", 138),
+    ("hip", 139),
+    ("shim6", 140),
+    ("wesp", 141),
+    ("rohc", 142),
 ];
 
 /// Names of services that scripts use.
@@ -51,7 +94,7 @@ pub(super) const SERVICES: [(&str, u16); 26] = [
 ];
 
 /// The DS field's classes.
-pub(super) const DSCP_CLASSES: [(&str, u8); 24] = [
+pub(super) const DSCP_CLASSES: [(&str, u8); 22] = [
     ("CS0", 0),
     ("BE", 0),
     ("CS1", 8),
@@ -74,8 +117,6 @@ pub(super) const DSCP_CLASSES: [(&str, u8); 24] = [
     ("AF42", 36),
     ("AF43", 38),
     ("EF", 46),
-    ("VA", 44),
-    ("LE", 1),
 ];
 
 /// The old meanings of the TOS byte.
@@ -96,21 +137,21 @@ fn named<N: Copy>(table: &[(&str, N)], text: &str) -> Option<N> {
 }
 
 pub(super) fn protocol(text: &str) -> Option<u8> {
-    named(&PROTOCOLS, text).or_else(|| u8_in(text, 0))
+    named(PROTOCOLS, text).or_else(|| u8_in(text, 0))
 }
 
 pub(super) fn port(text: &str) -> Option<u16> {
     u16_in(text, 0).or_else(|| named(&SERVICES, text))
 }
 
-/// `A`, `A:B`, `A:`, `:B`.
+/// `A`, `A:B`, `A:`, `:B`; one that ends before it begins matches nothing.
 pub(super) fn port_range(text: &str) -> Option<(u16, u16)> {
     match text.split_once(':') {
         None => port(text).map(|port| (port, port)),
         Some((low, high)) => {
             let low = if low.is_empty() { 0 } else { port(low)? };
             let high = if high.is_empty() { u16::MAX } else { port(high)? };
-            (low <= high).then_some((low, high))
+            Some((low, high))
         }
     }
 }
@@ -119,7 +160,8 @@ pub(super) fn port_range(text: &str) -> Option<(u16, u16)> {
 pub(super) fn port_list(text: &str) -> Option<Vec<(u16, u16)>> {
     let ranges: Option<Vec<_>> = text.split(',').map(port_range).collect();
     let slots = |(low, high): &(u16, u16)| if low == high { 1 } else { 2 };
-    ranges.filter(|ranges| ranges.iter().map(slots).sum::<usize>() <= 15)
+    let ordered = |(low, high): &(u16, u16)| low <= high;
+    ranges.filter(|ranges| ranges.iter().map(slots).sum::<usize>() <= 15 && ranges.iter().all(ordered))
 }
 
 /// `VALUE[/MASK]`; the mask's default is all ones.
@@ -130,14 +172,14 @@ pub(super) fn mark(text: &str) -> Option<(u32, Option<u32>)> {
     }
 }
 
-/// `A:B` of `--length`.
+/// `A:B` of `--length`; one that ends before it begins matches nothing.
 pub(super) fn length(text: &str) -> Option<(u16, u16)> {
     match text.split_once(':') {
         None => u16_in(text, 0).map(|length| (length, length)),
         Some((low, high)) => {
             let low = if low.is_empty() { 0 } else { u16_in(low, 0)? };
             let high = if high.is_empty() { u16::MAX } else { u16_in(high, 0)? };
-            (low <= high).then_some((low, high))
+            Some((low, high))
         }
     }
 }

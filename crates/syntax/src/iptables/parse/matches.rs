@@ -1,5 +1,6 @@
 //! Options of matches: `-m multiport --dports 80,443` and the like.
 
+use super::super::refused::later;
 use super::super::values;
 use super::Reader;
 use crate::Refusal;
@@ -35,6 +36,11 @@ impl<'a> Reader<'a> {
                 let source = name.starts_with("--s");
                 let condition =
                     if source { Condition::SourcePort(range) } else { Condition::DestinationPort(range) };
+                let again =
+                    |one: &Match| std::mem::discriminant(&one.what) == std::mem::discriminant(&condition);
+                if self.matches.iter().any(again) {
+                    return Err(self.once(source));
+                }
                 self.matches.push(Match { not, what: condition });
                 Ok(())
             }
@@ -101,6 +107,11 @@ impl<'a> Reader<'a> {
                 let extension = if name == "--state" { "state" } else { "conntrack" };
                 needs(self, extension, false)?;
                 let (text, not) = self.inverted(name, joined, not)?;
+                let translated =
+                    |word: &str| ["SNAT", "DNAT"].iter().any(|one| one.eq_ignore_ascii_case(word));
+                if extension == "conntrack" && text.split(',').any(translated) {
+                    return Err(later(format!("the state {text}"), self.at - 1));
+                }
                 let states = values::states(text).ok_or_else(|| {
                     self.complain(format!("{extension}: Bad state \"{text}\"")).at(self.at - 1).remedy(
                         "The states are NEW, ESTABLISHED, RELATED, INVALID and UNTRACKED, with commas.",
@@ -173,8 +184,40 @@ impl<'a> Reader<'a> {
                 self.choose(name);
                 Ok(())
             }
+            _ if self.is_later(name, tcp) => Err(later(format!("the option {name}"), self.at - 1)),
             _ => Err(self.complain(format!("unknown option \"{name}\"")).at(self.at - 1)),
         }
+    }
+
+    /// Options that the tool has, of extensions that are read here, and that are not built.
+    fn is_later(&self, name: &str, tcp: bool) -> bool {
+        const OF_CONNTRACK: [&str; 12] = [
+            "--ctstatus",
+            "--ctdir",
+            "--ctproto",
+            "--ctexpire",
+            "--ctorigsrc",
+            "--ctorigdst",
+            "--ctreplsrc",
+            "--ctrepldst",
+            "--ctorigsrcport",
+            "--ctorigdstport",
+            "--ctreplsrcport",
+            "--ctrepldstport",
+        ];
+        let tracks = self.loaded.iter().any(|loaded| loaded == "conntrack");
+        tracks && OF_CONNTRACK.contains(&name) || tcp && name == "--tcp-option"
+    }
+
+    /// The refusal of a port that is given twice.
+    fn once(&self, source: bool) -> Refusal {
+        let option = if source { "--source-port" } else { "--destination-port" };
+        let tcp = matches!(self.basics[4].as_ref().map(|m| &m.what), Some(Condition::Protocol(6)));
+        let refusal = match tcp {
+            true => self.complain(format!("Only one `{option}' allowed")),
+            false => self.complain(format!("udp: option \"{option}\" can only be used once.\n")),
+        };
+        refusal.at(self.at - 1).remedy("Several ports: -m multiport --dports 80,443.")
     }
 
     /// The connbytes match, once all its options must have been read.

@@ -9,6 +9,7 @@ use super::refused::{complain, later};
 use super::values::{self, address};
 use crate::Refusal;
 use crate::number::{u32_in, whole};
+use std::net::Ipv4Addr;
 use tidegate_policy::netfilter::{
     Choice, Condition, CountDirection, CountMode, Family, Match, NetfilterRule, NetfilterTarget, NfCommand,
     NfOp, Translate, Translation, Translator,
@@ -465,6 +466,7 @@ impl<'a> Reader<'a> {
                 self.matches.push(Match { not: false, what: Condition::Comment(text.into()) });
                 Ok(())
             }
+            "-E" | "--rename-chain" => Err(later("renaming a chain", self.at - 1)),
             "-f" | "--fragment" | "--fragments" => Err(later("the match on fragments", self.at - 1)),
             _ if name.starts_with("--") => self.extension(name, joined, not),
             _ if name.starts_with('-') => {
@@ -665,9 +667,20 @@ impl<'a> Reader<'a> {
     }
     fn address(&self, text: &str) -> Result<([u8; 16], u8), Refusal> {
         address(text, self.ipv6).ok_or_else(|| {
+            // What the tool takes and is not built here, as against what it takes for no address.
+            let at = self.at - 1;
+            if text.contains(',') {
+                return later("a list of addresses here", at);
+            }
+            if !self.ipv6 && text.split_once('/').is_some_and(|(_, mask)| mask.parse::<Ipv4Addr>().is_ok()) {
+                return later(format!("a mask with gaps ({text})"), at);
+            }
+            if is_name(text) {
+                return later(format!("the look-up of names ({text})"), at);
+            }
             self.complain(format!("host/network `{text}' not found"))
                 .at(self.at - 1)
-                .remedy("Give an address or prefix; names are not looked up, and masks must be prefixes.")
+                .remedy("Give an address or prefix.")
         })
     }
     fn device(&self, text: &str) -> Result<String, Refusal> {
@@ -714,6 +727,15 @@ impl<'a> Reader<'a> {
     fn complain(&self, what: impl std::fmt::Display) -> Refusal {
         complain(self.tool, what)
     }
+}
+
+/// Is it a host's name, which iptables would look up, and might find (RFC 6761: nothing below `invalid`)?
+fn is_name(text: &str) -> bool {
+    let label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let may_be = !text.ends_with(".invalid");
+    may_be && text.split('.').all(label) && text.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
 fn bad_argument(tool: &str, word: &str) -> Refusal {

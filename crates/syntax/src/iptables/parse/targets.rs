@@ -19,6 +19,9 @@ impl<'a> Reader<'a> {
             ) => {
                 let text = self.joined_or_next(name, joined)?;
                 let (value, mask) = values::mark(text).ok_or_else(|| self.bad(target, name, text))?;
+                if mask.is_some() && !name.starts_with("--set") {
+                    return Err(self.bad(target, name, text));
+                }
                 let (value, mask) = match name {
                     "--set-mark" => (value, mask.map_or(u32::MAX, |mask| mask | value)),
                     "--set-xmark" => (value, mask.unwrap_or(u32::MAX)),
