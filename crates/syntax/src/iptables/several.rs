@@ -1,6 +1,6 @@
 //! `-s A,B` and `-d C,D`: one command line for a rule of each pair, as iptables has it.
 
-use super::complain;
+use super::refused::complain;
 use crate::Refusal;
 
 /// Rules of one command line at most.
