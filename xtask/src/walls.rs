@@ -166,6 +166,7 @@ const CRATES: [(&str, Purity, &[&str]); 43] = [
             "replay",
             "trial",
             "gym",
+            "control",
             "sweep",
             "scenario",
             "loader",

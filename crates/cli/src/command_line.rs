@@ -3,8 +3,8 @@
 
 use crate::wrapping::wrapped;
 use crate::{
-    bundle, check, compare, daemon, expect, explain, graph, gym, import, live, manual, measuring, output,
-    policy, replay, run, sim, sweep, trial, tune, watch,
+    autorate, bundle, check, compare, daemon, expect, explain, graph, gym, import, live, manual, measuring,
+    output, policy, replay, run, sim, sweep, trial, tune, watch,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -43,7 +43,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Operate",
-        &["apply", "status", "confirm", "revert", "down", "daemon", "top", "metrics", "tc", "capture"],
+        &[
+            "apply", "status", "confirm", "revert", "down", "autorate", "daemon", "top", "metrics", "tc",
+            "capture",
+        ],
     ),
     ("Other", &["completions", "man", "help"]),
 ];
@@ -140,6 +143,8 @@ Examples:
   tidegate down
   tidegate down eth0")]
     Down(live::DeviceOptions),
+    /// Adjust a shaper's rate to a line that varies (LTE, Starlink)
+    Autorate(Box<autorate::Options>),
     /// Run a policy in user space on real devices, in the foreground
     Daemon(Box<daemon::Options>),
     /// Show classes live: throughput, queueing delay, drops, marks
@@ -344,6 +349,7 @@ pub fn carry_out(cli: Cli) -> ExitCode {
         Command::Confirm(options) => live::confirm(&options),
         Command::Revert(options) => live::revert(&options),
         Command::Down(options) => live::down(&options),
+        Command::Autorate(options) => autorate::command(&options),
         Command::Daemon(options) => daemon::command(&options),
         Command::Top(options) => watch::top::command(&options),
         Command::Metrics(options) => watch::metrics::command(&options),
@@ -443,7 +449,8 @@ mod tests {
     }
 
     /// The commands with `--json`, and the published schema of what that prints.
-    const SCHEMAS: [(&str, &str); 35] = [
+    const SCHEMAS: [(&str, &str); 36] = [
+        ("autorate", "autorate"),
         ("tune", "tune"),
         ("gym", "gym"),
         ("bundle", "bundle"),

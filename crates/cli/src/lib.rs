@@ -5,6 +5,7 @@
 #[macro_use]
 pub mod output;
 
+pub mod autorate;
 pub mod bundle;
 pub mod check;
 pub mod command_line;

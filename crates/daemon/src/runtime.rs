@@ -116,6 +116,16 @@ impl RuntimeDir {
         self.file(dev, "lock")
     }
 
+    /// The rates that a controller puts back on a device when it ends.
+    pub fn steered(&self, dev: &str) -> PathBuf {
+        self.file(dev, "steered")
+    }
+
+    /// Locked by the process that controls a device's rate.
+    pub fn steering(&self, dev: &str) -> PathBuf {
+        self.file(dev, "steering")
+    }
+
     /// Locked by a process that applies, confirms or reverts, one at a time in a namespace. (No device has a
     /// colon in its name.)
     pub fn work(&self) -> PathBuf {

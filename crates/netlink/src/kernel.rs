@@ -195,6 +195,16 @@ impl Kernel {
         Ok(InstalledQdiscs { qdiscs, classes, unread })
     }
 
+    /// The root qdisc of a device, with its counters; `None`: none that is read.
+    ///
+    /// # Errors
+    /// As for [`Kernel::qdiscs`].
+    pub fn root(&mut self, dev: &str) -> Result<Option<QdiscDump>, Unread> {
+        let number = self.number(dev)?;
+        let (qdiscs, _) = decode::qdiscs(dev, number, &self.dump(RTM_GETQDISC, number, Handle::NONE)?)?;
+        Ok(qdiscs.into_iter().find(|qdisc| qdisc.parent == Handle::ROOT))
+    }
+
     /// The messages about everything that is installed on a device, filters included.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ mod line;
 pub mod load;
 mod names;
 pub mod ping;
+pub mod probe_targets;
 pub mod quoted;
 pub mod round_trips;
 mod sending;

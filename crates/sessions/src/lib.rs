@@ -11,10 +11,12 @@
 //!
 //! [`simulated`] carries out a scenario's file on all processors, [`sweep`] one over ranges of parameters,
 //! and [`bundle`] puts all that results follow from into a directory. [`predict`](mod@predict) tries a policy
-//! on a line as it was measured; [`trial`] is what a policy's files come to for a trial. [`KeptPath`] is a
-//! server whose results are kept when it breaks off, for the estimators of `tidegate-measure`. Nothing is
-//! printed here, and nothing reads the command line; a flag that the caller sets ends a measurement early.
+//! on a line as it was measured; [`trial`] is what a policy's files come to for a trial. [`autorate`] changes
+//! a shaper's rate as the line allows. [`KeptPath`] is a server whose results are kept when it breaks off,
+//! for the estimators of `tidegate-measure`. Nothing is printed here, and nothing reads the command line; a
+//! flag that the caller sets ends a measurement early.
 
+pub mod autorate;
 pub mod bundle;
 pub mod doctor;
 mod error;

@@ -45,6 +45,18 @@ impl Icmp {
         Ok(made)
     }
 
+    /// A raw one, which receives messages of these ICMP types from that host, whoever asked for them.
+    ///
+    /// # Errors
+    /// What the kernel reports; it needs CAP_NET_RAW.
+    pub fn raw(to: IpAddr, types: &[u8]) -> io::Result<Icmp> {
+        let socket = made(to, SocketType::RAW)?;
+        let types: Vec<usize> = types.iter().map(|kind| usize::from(*kind)).collect();
+        filter(&socket, to.is_ipv6(), &types)?;
+        rustix::net::connect(&socket, &SocketAddr::new(to, 0))?;
+        Ok(Icmp { socket, raw: true })
+    }
+
     /// Does it see the answers to everyone's requests? Then messages carry the identifier that the sender
     /// chose, and over IPv4 arrive with the IP header and need their checksum.
     #[must_use]

@@ -1,0 +1,215 @@
+//! `tidegate autorate` on this machine's own kernel, in network namespaces that the tests make.
+//!
+//! What cannot be made here is left out with `SKIPPED:` and the reason.
+
+mod common;
+
+use common::computer::{Computer, done, stderr};
+use common::{Place, TIDEGATE, skip};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const HTB: &str = "tc qdisc add dev eth0 root handle 1: htb default 10
+tc class add dev eth0 parent 1: classid 1:10 htb rate 20mbit burst 9000b";
+
+/// How long something may take that is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is() {
+        assert!(begun.elapsed() < PATIENCE, "{what} was waited for in vain");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A computer with an htb on eth0.
+fn computer(name: &str) -> Option<Computer> {
+    let computer = Computer::new(name)?;
+    let has_htb = computer.place.go(|| {
+        let mut kernel = tidegate_netlink::Kernel::open().expect("netlink");
+        HTB.lines().try_for_each(|line| kernel.apply(&common::computer::op(line)))
+    });
+    match has_htb.expect("the thread is there") {
+        Ok(()) => Some(computer),
+        Err(error) => {
+            println!("SKIPPED: no htb can be made here ({error})");
+            None
+        }
+    }
+}
+
+/// Starts the command there, with its lines in a file.
+fn started(computer: &Computer, words: &[&str], to: &Path) -> Child {
+    let out = fs::File::create(to).expect("a file");
+    let mut command = Command::new(TIDEGATE);
+    command.arg("autorate").args(words).env("TIDEGATE_RUN", computer.files.0.join("run"));
+    command.stdin(Stdio::null()).stdout(out).stderr(Stdio::inherit());
+    computer.place.go(move || command.spawn()).expect("the thread is there").expect("it starts")
+}
+
+fn lines(of: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(of).unwrap_or_default();
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let read = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        common::schemas::must_fit(&line);
+        line
+    };
+    whole.lines().map(read).collect()
+}
+
+fn has(of: &Path, event: &str) -> bool {
+    lines(of).iter().any(|line| line["event"] == event)
+}
+
+#[test]
+fn the_rate_is_set_and_put_back_however_it_ends() {
+    let Some(computer) = computer("autorate") else { return };
+    let found = computer.installed("eth0");
+    let out = computer.files.0.join("lines");
+    let words = ["eth0", "--controller", "fixed:0.5", "--json"];
+
+    let plan = done(&computer.tidegate(&["autorate", "eth0", "--controller", "fixed:0.5", "--dry-run"]));
+    assert!(plan.contains("upload: class 1:10 of htb 1: on eth0, 20.0 Mbit/s now"), "{plan}");
+    assert!(plan.contains("nothing was changed") && computer.installed("eth0") == found, "{plan}");
+
+    // SIGTERM.
+    let mut child = started(&computer, &words, &out);
+    until("a decision", || has(&out, "decision"));
+    let slower = computer.installed("eth0");
+    assert_ne!(slower, found);
+    // Not twice on a device.
+    let second = computer.tidegate(&["autorate", "eth0", "--controller", "fixed:0.9"]);
+    assert_eq!(second.status.code(), Some(2), "{}", stderr(&second));
+    let said = format!("the rate of eth0 is controlled already, by process {}", child.id());
+    assert!(stderr(&second).contains(&said), "{}", stderr(&second));
+    assert_eq!(computer.installed("eth0"), slower);
+    tidegate_sys::process::signal_to_end(child.id());
+    assert!(child.wait().expect("it ends").success());
+    let ended = lines(&out).pop().expect("a line");
+    assert_eq!((&ended["event"], &ended["put_back"][0]["rate"]), (&"ended".into(), &20_000_000.into()));
+    assert_eq!(computer.installed("eth0"), found);
+
+    // kill -9: the guard does it.
+    let mut child = started(&computer, &words, &out);
+    until("a decision", || has(&out, "decision"));
+    child.kill().expect("it runs");
+    child.wait().expect("it is dead");
+    until("the guard", || computer.installed("eth0") == found);
+    let nothing = done(&computer.tidegate(&["autorate", "eth0", "--restore"]));
+    assert!(nothing.contains("nothing to put back on eth0"), "{nothing}");
+
+    // The time is over.
+    done(&computer.tidegate(&["autorate", "eth0", "--controller", "fixed:0.5", "--duration", "300ms"]));
+    assert_eq!(computer.installed("eth0"), found);
+}
+
+#[test]
+fn a_shaper_that_somebody_replaces_is_left_alone_and_found_again() {
+    let Some(computer) = computer("autorate-gone") else { return };
+    let out = computer.files.0.join("lines");
+    let mut child = started(&computer, &["eth0", "--controller", "fixed:0.5", "--json"], &out);
+    until("a decision", || has(&out, "decision"));
+    computer.tc("tc qdisc del dev eth0 root");
+    until("it is missed", || has(&out, "gone"));
+    computer.tc("tc qdisc add dev eth0 root handle 5: tbf rate 8mbit burst 9000b limit 70000b");
+    let theirs = computer.installed("eth0");
+    until("it is found", || lines(&out).iter().filter(|line| line["event"] == "decision").count() >= 2);
+    let last = lines(&out).pop().expect("a line");
+    assert_eq!((&last["rate"], &last["reason"]), (&4_000_000.into(), &"fixed".into()));
+    // The administrator's own change is the rate to put back from then on.
+    computer.tc("tc qdisc change dev eth0 root handle 5: tbf rate 6mbit burst 9000b limit 70000b");
+    until("it is seen", || {
+        lines(&out).iter().any(|line| line["event"] == "back" && line["found"]["upload"] == 6_000_000)
+    });
+    until("it is controlled", || lines(&out).last().is_some_and(|line| line["rate"] == 3_000_000));
+    // Down and up again is no reason to end.
+    computer
+        .place
+        .go(|| {
+            let mut links = tidegate_sys::netlink::Links::open().expect("netlink");
+            for up in [false, true] {
+                let change = tidegate_sys::netlink::LinkUpdate { up: Some(up), ..Default::default() };
+                links.change("eth0", &change).expect("it goes");
+            }
+        })
+        .expect("the thread is there");
+    tidegate_sys::process::signal_to_end(child.id());
+    assert!(child.wait().expect("it ends").success());
+    assert_eq!(lines(&out).last().expect("a line")["put_back"][0]["rate"], 6_000_000);
+    assert_ne!(computer.installed("eth0"), theirs, "8 Mbit/s was changed by somebody else meanwhile");
+}
+
+#[test]
+fn wrong_usage_has_a_remedy() {
+    let Some(computer) = computer("autorate-wrong") else { return };
+    let config = computer.policy("config.sh", "touch canary\n");
+    let cases: [(&[&str], &str); 8] = [
+        (&["eth0"], "no hosts to probe: name one"),
+        (&["none0", "--target", "127.0.0.1"], "none0: "),
+        (&["lo", "--target", "127.0.0.1"], "the noqueue at the root of lo holds no rate: give it one"),
+        (&["eth0", "--down", "eth0", "--target", "127.0.0.1"], "eth0 cannot shape both directions"),
+        (&["eth0", "--controller", "known"], "which nobody does live"),
+        (&["eth0", "--target", "127.0.0.1", "--min", "30mbit"], "must rise in this order"),
+        (&["eth0", "--target", "127.0.0.1", "--max", "30mbit,9mbit"], "whose device is not given"),
+        (
+            &["eth0", "--target", "127.0.0.1", "--controller", "cake-autorate", "--cake-config", &config],
+            "line 1: `touch canary` is no setting",
+        ),
+    ];
+    for (words, expected) in cases {
+        let output = computer.tidegate(&[&["autorate"], words].concat());
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{words:?}: {}", stderr(&output));
+    }
+}
+
+/// Real TCP and the real clock: half a line, and the rate follows.
+#[test]
+fn the_rate_follows_a_line_that_is_halved() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("autorate-line");
+    place.file("up.csv", "time,rate\n0,4mbit\n11,2mbit\n60,2mbit\n");
+    place.file(
+        "in.sh",
+        "tc qdisc add dev eth0 root handle 1: htb default 10 && \
+         tc class add dev eth0 parent 1: classid 1:10 htb rate 3mbit quantum 1514 && \
+         tc qdisc add dev eth0 parent 1:10 bfifo limit 15000 || exit 77\n\
+         $TIDEGATE autorate eth0 --target server --json > lines & pid=$!\n\
+         $TIDEGATE measure server tcp_1up --duration 11s --idle 1s > measured 2>&1\n\
+         kill -TERM $pid; wait $pid; echo $? > code; tc class show dev eth0 > after\n",
+    );
+    let server = format!("{TIDEGATE} serve --open");
+    let mut command = Command::new(TIDEGATE);
+    command.args(["shell", "--trace", "up.csv", "--down", "10mbit", "--rtt", "30ms"]);
+    command.args(["--server-command", &server, "--", "sh", "in.sh"]).current_dir(&place.0);
+    command.env("TIDEGATE", TIDEGATE).env("TIDEGATE_RUN", place.0.join("run"));
+    let output = command.stdin(Stdio::null()).output().expect("tidegate runs");
+    if matches!(output.status.code(), Some(4 | 77)) || !place.0.join("code").exists() {
+        return println!("SKIPPED: no line, or no htb with tc, can be had here: {}", stderr(&output));
+    }
+    let lines = lines(&place.0.join("lines"));
+    let first = lines[0]["at"].as_f64().expect("a time");
+    let rate_at = |from: f64, to: f64| {
+        let within = |line: &&Value| {
+            let at = line["at"].as_f64().unwrap_or_default() - first;
+            line["event"] == "decision" && (from..to).contains(&at)
+        };
+        let mut rates: Vec<u64> =
+            lines.iter().filter(within).filter_map(|line| line["rate"].as_u64()).collect();
+        rates.sort_unstable();
+        rates.get(rates.len() / 2).copied()
+    };
+    let (before, after) = (rate_at(5.0, 7.0), rate_at(10.0, 13.0));
+    assert!(before.is_some_and(|rate| (2_900_000..5_500_000).contains(&rate)), "{before:?}");
+    assert!(after.is_some_and(|rate| (800_000..2_600_000).contains(&rate)), "{after:?}");
+    let kept = fs::read_to_string(place.0.join("after")).expect("a listing");
+    assert!(kept.contains("rate 3Mbit ceil 3Mbit"), "{kept}");
+    assert_eq!(fs::read_to_string(place.0.join("code")).expect("a code").trim(), "0");
+}

@@ -1,0 +1,278 @@
+//! What is put back when a controller ends, however it ends: written down before the first change, and
+//! carried out by the process itself, by a guard that outlives it, or by the next one.
+
+use super::shaper::FoundShaper;
+use crate::error::{Context, Error, Result, invalid};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use tidegate_daemon::RuntimeDir;
+use tidegate_sys::netlink::Links;
+use tidegate_sys::netlink_socket::NetlinkSocket;
+use tidegate_sys::service::{self, Alone};
+use tidegate_sys::{boot, output_file};
+
+/// How long a guard may take to be ready.
+const PATIENCE: Duration = Duration::from_secs(10);
+const READY: &str = "ready";
+/// How long a guard tries to put back what the kernel refuses, and how often.
+const TRIES: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(250);
+/// How long a new process waits for the guard of the one before.
+const GUARD_ENDS: Duration = Duration::from_secs(7);
+/// The most messages of one file.
+const MAX_MESSAGES: usize = 1024;
+
+/// The lock of a device; `Err`: who has it.
+///
+/// # Errors
+/// Another process controls the rate of this device.
+pub(super) fn lock(runtime: &RuntimeDir, dev: &str) -> Result<Alone> {
+    runtime
+        .make()
+        .context("the directory for what is controlled cannot be made (TIDEGATE_RUN names another)")?;
+    let path = runtime.steering(dev);
+    // A process works as long as it likes; a guard is done after a moment, and has written nothing for us.
+    let patience = if runtime.steered(dev).exists() && holder_is_guard(runtime, dev) {
+        GUARD_ENDS
+    } else {
+        Duration::from_millis(300)
+    };
+    match RuntimeDir::take_within(&path, patience).context(path.display().to_string())? {
+        Some(alone) => Ok(alone),
+        None => {
+            let pid = RuntimeDir::holder(&path).unwrap_or(0);
+            invalid(format!(
+                "the rate of {dev} is controlled already, by process {pid}: end that first (kill {pid})"
+            ))
+        }
+    }
+}
+
+fn holder_is_guard(runtime: &RuntimeDir, dev: &str) -> bool {
+    let holder = RuntimeDir::holder(&runtime.steering(dev));
+    let words = holder.map(tidegate_sys::process::words_of).unwrap_or_default();
+    words.iter().any(|word| word == "--guard")
+}
+
+/// Writes down what is to be put back on the devices of these shapers, under the name of the first.
+///
+/// # Errors
+/// It cannot be written, or a device is gone.
+pub(super) fn write(runtime: &RuntimeDir, name: &str, shapers: &[&FoundShaper]) -> Result<()> {
+    let links = Links::open()?;
+    let mut all = Vec::new();
+    for shaper in shapers {
+        let number = links.index(shaper.dev()).context(shaper.dev().to_owned())?;
+        let messages: Vec<Value> = shaper
+            .messages(number)?
+            .iter()
+            .map(|message| json!([message.kind, message.flags, hex(&message.body)]))
+            .collect();
+        all.push(
+            json!({"dev": shaper.dev(), "number": number, "rate": shaper.found(), "messages": messages}),
+        );
+    }
+    let text = format!("{:#}\n", json!({"boot": boot::id()?, "pid": std::process::id(), "shapers": all}));
+    let path = runtime.steered(name);
+    output_file::remove_unfinished(&path);
+    output_file::write(&path, text.as_bytes())
+        .context(format!("{}: what is to be put back cannot be written down", path.display()))
+}
+
+/// Removes the file: nothing is to be put back any more.
+///
+/// # Errors
+/// It stays.
+pub(super) fn forget(runtime: &RuntimeDir, name: &str) -> Result<()> {
+    match fs::remove_file(runtime.steered(name)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// A device whose rate was put back, and the rate, bit/s; or why it was not.
+pub type PutBack = (String, std::result::Result<u64, String>);
+
+/// Puts back what a process left that did not end well. Nothing, if there is nothing.
+///
+/// # Errors
+/// The file is not what tidegate wrote.
+pub(super) fn put_back(runtime: &RuntimeDir, name: &str) -> Result<Vec<PutBack>> {
+    let path = runtime.steered(name);
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        text => text.context(path.display().to_string())?,
+    };
+    let broken = || {
+        Error::Invalid(format!(
+            "{} is not what tidegate wrote; remove it if nothing was controlled",
+            path.display()
+        ))
+    };
+    let document: Value = serde_json::from_str(&text).map_err(|_| broken())?;
+    // The queues of an earlier run of the machine went with it.
+    if document["boot"].as_str() != boot::id().ok().as_deref() {
+        forget(runtime, name)?;
+        return Ok(Vec::new());
+    }
+    let mut results = Vec::new();
+    for shaper in document["shapers"].as_array().ok_or_else(broken)? {
+        let (dev, number, rate, messages) = read(shaper).ok_or_else(broken)?;
+        let result = carry_out(&dev, number, &messages).map(|()| rate);
+        results.push((dev, result));
+    }
+    forget(runtime, name)?;
+    Ok(results)
+}
+
+type Raw = (u16, u16, Vec<u8>);
+
+fn read(shaper: &Value) -> Option<(String, u32, u64, Vec<Raw>)> {
+    let messages = shaper["messages"].as_array()?.iter().take(MAX_MESSAGES).map(|message| {
+        let number = |at: usize| u16::try_from(message[at].as_u64()?).ok();
+        Some((number(0)?, number(1)?, bytes(message[2].as_str()?)?))
+    });
+    Some((
+        shaper["dev"].as_str()?.to_owned(),
+        u32::try_from(shaper["number"].as_u64()?).ok()?,
+        shaper["rate"].as_u64()?,
+        messages.collect::<Option<Vec<Raw>>>()?,
+    ))
+}
+
+fn carry_out(dev: &str, number: u32, messages: &[Raw]) -> std::result::Result<(), String> {
+    let links = Links::open().map_err(|error| error.to_string())?;
+    if links.index(dev).ok() != Some(number) {
+        return Err("that device is gone, and its shaper with it".to_owned());
+    }
+    let mut socket = NetlinkSocket::open().map_err(|error| error.to_string())?;
+    let mut done = Ok(());
+    for (kind, flags, body) in messages {
+        let one = match socket.request(*kind, *flags, body) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(refused)) => Err(format!("the kernel refuses it ({refused}): another shaper is there")),
+            Err(error) => return Err(error.to_string()),
+        };
+        // One class may be gone, and the others still be there.
+        done = done.and(one);
+    }
+    done
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+/// The guard of a running controller: a process that puts the rates back if this one cannot.
+pub(super) struct Guard {
+    child: Child,
+    /// Held, not written to: its end is what the guard waits for.
+    line: Option<ChildStdin>,
+}
+
+impl Guard {
+    /// Starts it, as `tidegate autorate NAME --guard` of the running executable, and waits until it is ready.
+    ///
+    /// # Errors
+    /// It does not become ready.
+    pub(super) fn start(name: &str) -> Result<Guard> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["autorate", name, "--guard"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        service::without_manager(&mut command);
+        let mut child = service::detached(&mut command).spawn().context("no guard can be started")?;
+        let (line, stdout) = (child.stdin.take(), child.stdout.take());
+        let (tell, heard) = mpsc::sync_channel(1);
+        std::thread::Builder::new().name("guard".into()).spawn(move || {
+            let mut first = String::new();
+            let _ = stdout.map(|stdout| BufReader::new(stdout).read_line(&mut first));
+            let _ = tell.send(first);
+        })?;
+        match heard.recv_timeout(PATIENCE) {
+            Ok(first) if first.trim() == READY => Ok(Guard { child, line }),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                invalid("the guard that would put the rates back does not run, so nothing was changed")
+            }
+        }
+    }
+
+    /// Does it still run?
+    pub(super) fn watches(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Lets it end, and waits for that.
+    pub(super) fn end(mut self) {
+        drop(self.line.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// Is the guard: says so on `out`, waits until its standard input ends, which the kernel ensures however the
+/// other process dies, and puts back what that has left.
+///
+/// # Errors
+/// No process waits for a guard.
+pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
+    let runtime = RuntimeDir::here()?;
+    // What ends the other process must not end this one before its work is done.
+    let _bell = tidegate_sys::interrupt::event_fd()?;
+    writeln!(out, "{READY}").and_then(|()| out.flush()).context("no process waits for a guard")?;
+    let mut stdin = io::stdin();
+    loop {
+        match stdin.read(&mut [0; 16]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => break,
+            Ok(_) => {}
+        }
+    }
+    let begun = Instant::now();
+    while runtime.steered(name).exists() && begun.elapsed() < TRIES {
+        // Whoever has the lock puts back what he finds: a process that was started after the dead one.
+        if let Some(_alone) = RuntimeDir::take_within(&runtime.steering(name), PAUSE)? {
+            let _ = put_back(&runtime, name)?;
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Puts back the rates of a controller that died, on the device that it was started for.
+///
+/// # Errors
+/// One runs, or what was left cannot be read.
+pub fn restore(name: &str) -> Result<Vec<PutBack>> {
+    let runtime = RuntimeDir::here()?;
+    if !runtime.steered(name).exists() {
+        return Ok(Vec::new());
+    }
+    let _alone = lock(&runtime, name)?;
+    put_back(&runtime, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_survive_and_other_texts_are_none() {
+        assert_eq!(bytes(&hex(&[0, 255, 16])), Some(vec![0, 255, 16]));
+        assert_eq!((bytes("0g"), bytes("é0")), (None, None));
+        assert_eq!(
+            read(&json!({"dev": "eth0", "number": 3, "rate": 8000, "messages": [[36, 5, "00"]]})),
+            Some(("eth0".to_owned(), 3, 8000, vec![(36, 5, vec![0])]))
+        );
+        assert_eq!(read(&json!({"dev": "eth0"})), None);
+    }
+}

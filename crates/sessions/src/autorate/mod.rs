@@ -1,0 +1,21 @@
+//! A controller of rates, live: the same [`RateController`](tidegate_control::RateController)s that the gym
+//! tries, by the real clock.
+//!
+//! ```text
+//! probe targets ─▶ replies, losses ─┐                        ┌─▶ netlink: the rate of CAKE, HTB or TBF
+//! netlink: counters, each 50 ms ────┴─▶ RateController ─▶ decisions
+//!                                                            └─▶ events for the caller
+//! file + guard process: the rates that were found, put back however this ends
+//! ```
+//!
+//! What the controllers of the gym hear of passing TCP connections is not heard here: see docs/autorate.md.
+
+mod kept;
+mod plan;
+mod run;
+mod shaper;
+
+pub use kept::{PutBack, guard, restore};
+pub use plan::{AutorateEvent, AutorateOptions, AutoratePlan, USUAL_LEAST, USUAL_MOST, plan};
+pub use run::run;
+pub use shaper::{FoundShaper, LEAST_RATE};

@@ -1,0 +1,208 @@
+//! What is to be controlled, what is found, and what happens then.
+
+use super::kept::PutBack;
+use super::shaper::{FoundShaper, LEAST_RATE};
+use crate::error::{Context, Result, invalid};
+use std::net::IpAddr;
+use std::time::Duration;
+use tidegate_control::{
+    CakeAutorate, CakeAutorateSettings, ControlReason, FixedRates, OwnController, OwnSettings, PerDirection,
+    RateController, RateDirection, RateLimits, SqmAutorate, SqmAutorateSettings,
+};
+use tidegate_gym::ControllerChoice;
+use tidegate_netlink::Kernel;
+
+/// The lowest rate is the base rate divided by this, and the highest is so many times as high, where they are
+/// not given.
+pub const USUAL_LEAST: u64 = 5;
+/// See [`USUAL_LEAST`].
+pub const USUAL_MOST: u64 = 2;
+
+/// A line is not called silent before the time of so many probes.
+const SILENT_PROBES: f64 = 5.0;
+
+/// What is to be controlled, and how.
+#[derive(Clone, Debug)]
+pub struct AutorateOptions {
+    /// The device whose root shapes uploads.
+    pub up: String,
+    /// The device whose root shapes downloads; `None`: downloads are left alone.
+    pub down: Option<String>,
+    /// Which controller, with the text of a configuration where it has one.
+    pub controller: ControllerChoice,
+    /// The lowest, base and highest rates, bit/s, where they are given.
+    pub least: PerDirection<Option<u64>>,
+    /// See `least`.
+    pub base: PerDirection<Option<u64>>,
+    /// See `least`.
+    pub most: PerDirection<Option<u64>>,
+    /// Hosts that are probed.
+    pub targets: Vec<IpAddr>,
+    /// From one probe of a host to the next.
+    pub interval: Duration,
+    /// Without load for so long probing pauses; `None`: never.
+    pub idle: Option<Duration>,
+    /// When it ends; `None`: when it is stopped.
+    pub duration: Option<Duration>,
+}
+
+impl AutorateOptions {
+    /// From one probe to the next, of whichever host: they are spread over the interval.
+    pub fn probe_step(&self) -> Duration {
+        self.interval / u32::try_from(self.targets.len().max(1)).unwrap_or(u32::MAX)
+    }
+}
+
+/// What was found, and what is made of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AutoratePlan {
+    /// The shapers.
+    pub shapers: PerDirection<Option<FoundShaper>>,
+    /// Between which rates it chooses.
+    pub limits: RateLimits,
+}
+
+/// Something happened that the caller may want to print or write down.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AutorateEvent {
+    /// A rate was set.
+    Decision {
+        /// Of which shaper.
+        direction: RateDirection,
+        /// Its device.
+        dev: String,
+        /// The rate, bit/s.
+        rate: u64,
+        /// Why.
+        reason: ControlReason,
+        /// The delay that it was decided by, ms.
+        delay_ms: Option<f64>,
+    },
+    /// It begins, with what was found: the controller's first decisions follow.
+    Begun(Box<AutoratePlan>),
+    /// There is no load: probing pauses, at the base rates.
+    Idle,
+    /// There is load again: it begins again at the base rates.
+    Active,
+    /// No probe was answered for a while: the rates that were found hold until one is.
+    Blind,
+    /// A probe was answered again: it begins again.
+    Seen,
+    /// A shaper is not there any more: the reason. The other one has the rate that it was found with.
+    Gone(String),
+    /// The shapers are there, with these rates: it begins again.
+    Back(PerDirection<Option<u64>>),
+    /// It ended: each device with the rate that is put back, or the reason why it is not.
+    Ended(Vec<PutBack>),
+    /// An earlier controller had died: what it left was put back first.
+    Earlier(Vec<PutBack>),
+}
+
+/// Finds the shapers, and the limits for them.
+///
+/// # Errors
+/// A device without a shaper, limits in the wrong order, a controller that cannot run live: with what to do.
+pub fn plan(options: &AutorateOptions) -> Result<AutoratePlan> {
+    check(options)?;
+    let mut kernel = Kernel::open().context("netlink")?;
+    let up = FoundShaper::find(&mut kernel, &options.up)?;
+    let down = match &options.down {
+        Some(dev) => Some(FoundShaper::find(&mut kernel, dev)?),
+        None => None,
+    };
+    let shapers = PerDirection { up: Some(up), down };
+    let limits = limits(options, &shapers)?;
+    let plan = AutoratePlan { shapers, limits };
+    // What is wrong with a configuration is found before anything is changed.
+    controller(&options.controller, limits, options.probe_step())?;
+    if options.targets.is_empty() && !matches!(options.controller, ControllerChoice::Fixed(_)) {
+        return invalid(
+            "no hosts to probe: name one beyond the line, best one of your own near it (--target ADDRESS, \
+             several times for several); none is probed unless it is named",
+        );
+    }
+    Ok(plan)
+}
+
+/// What is wrong whatever is found.
+pub(super) fn check(options: &AutorateOptions) -> Result<()> {
+    if options.down.as_ref() == Some(&options.up) {
+        return invalid(format!(
+            "{} cannot shape both directions: downloads are shaped by an ifb, or by the device of the LAN",
+            options.up
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn limits(
+    options: &AutorateOptions,
+    shapers: &PerDirection<Option<FoundShaper>>,
+) -> Result<RateLimits> {
+    // Of a direction that is left alone any limits will do.
+    const ALONE: u64 = 1_000_000;
+    let found = PerDirection::of(|direction| shapers[direction].as_ref().map_or(ALONE, FoundShaper::found));
+    let base = PerDirection::of(|direction| options.base[direction].unwrap_or(found[direction]));
+    let least = PerDirection::of(|direction| {
+        options.least[direction].unwrap_or((base[direction] / USUAL_LEAST).max(LEAST_RATE))
+    });
+    let most = PerDirection::of(|direction| {
+        options.most[direction].unwrap_or(base[direction].saturating_mul(USUAL_MOST))
+    });
+    for direction in RateDirection::BOTH.into_iter().filter(|direction| shapers[*direction].is_some()) {
+        let (least, base, most) = (least[direction], base[direction], most[direction]);
+        if !(LEAST_RATE <= least && least <= base && base <= most) {
+            let rate = |bits: u64| tidegate_measure::numbers::rate(bits as f64);
+            return invalid(format!(
+                "the {}'s lowest rate ({}), base rate ({}) and highest rate ({}) must rise in this order, from {}",
+                direction.word(),
+                rate(least),
+                rate(base),
+                rate(most),
+                rate(LEAST_RATE),
+            ));
+        }
+    }
+    Ok(RateLimits { least, base, most })
+}
+
+/// Makes a controller for live use.
+///
+/// # Errors
+/// One that knows the line's capacity; a configuration that cannot be taken, with its line.
+pub(super) fn controller(
+    choice: &ControllerChoice,
+    limits: RateLimits,
+    probe_step: Duration,
+) -> Result<Box<dyn RateController + Send>> {
+    Ok(match choice {
+        ControllerChoice::Own => {
+            let usual = OwnSettings::new(limits);
+            // Probes that are far apart are no sign of a silent line.
+            let silent = usual.silent.max(SILENT_PROBES * probe_step.as_secs_f64());
+            Box::new(OwnController::new(OwnSettings { silent, ..usual }))
+        }
+        ControllerChoice::CakeAutorate(configuration) => {
+            let mut settings = CakeAutorateSettings::new(limits);
+            if let Some(text) = configuration {
+                settings = match settings.read(text) {
+                    Ok((settings, _)) => settings,
+                    Err(wrong) => return invalid(wrong.to_string()),
+                };
+            }
+            Box::new(CakeAutorate::new(settings))
+        }
+        ControllerChoice::SqmAutorate => {
+            // Its random draws need not be the same each time.
+            let seed = u64::from(std::process::id());
+            Box::new(SqmAutorate::new(SqmAutorateSettings::new(limits, seed)))
+        }
+        ControllerChoice::Fixed(share) => {
+            let rate = |base: u64| ((base as f64 * share) as u64).max(LEAST_RATE);
+            Box::new(FixedRates::new(PerDirection { up: rate(limits.base.up), down: rate(limits.base.down) }))
+        }
+        ControllerChoice::Known => {
+            return invalid("the controller `known` knows the line's capacity, which nobody does live");
+        }
+    })
+}

@@ -1,0 +1,509 @@
+//! The loop.
+
+use super::kept::{self, Guard, PutBack};
+use super::plan::{AutorateEvent, AutorateOptions, AutoratePlan, check, controller, limits, plan};
+use super::shaper::{FoundShaper, LEAST_RATE};
+use crate::error::{Context, Result, invalid};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+use tidegate_control::{
+    ControlEvent, OneWayDelays, PerDirection, ProbeReply, RateController, RateDecision, RateDirection,
+    ShaperCounters,
+};
+use tidegate_daemon::RuntimeDir;
+use tidegate_gym::ControllerChoice;
+use tidegate_netlink::Kernel;
+use tidegate_packet::{Nanos, Time};
+use tidegate_policy::dump::QueueStats;
+use tidegate_prober::ProbeClock;
+use tidegate_prober::probe_targets::{ProbeTargets, TargetEvent};
+use tidegate_sys::poll;
+
+/// Between two readings of the counters, as in the gym; and while nothing is to be decided.
+const COUNTERS: Duration = Duration::from_millis(50);
+const LOOKS: Duration = Duration::from_millis(250);
+/// Without any reply for so long nothing is known of the line.
+const BLIND: Duration = Duration::from_secs(10);
+/// Without any reply for so long, and so often from then on, sockets are opened again.
+const REOPENED: Duration = Duration::from_secs(2);
+/// How often a shaper that is gone is looked for.
+const SOUGHT: Duration = Duration::from_secs(1);
+/// How often the classes of an HTB are compared with what was set.
+const CLASSES: Duration = Duration::from_secs(1);
+/// A direction without load carries less than this share of its base rate, and less than this, bit/s.
+const IDLE_SHARE: f64 = 0.05;
+const IDLE_LEAST: f64 = 32_000.0;
+/// The most decisions that are carried out within a second; a controller that wants more never rests.
+const MAX_CHANGES: u32 = 200;
+/// The first moment of a run, so that no time before it is needed.
+const BEGIN: Duration = Duration::from_secs(1);
+
+/// What it is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Controls,
+    Idle,
+    Blind,
+    /// A shaper is gone: when it is looked for next, ns.
+    Gone(u64),
+}
+
+/// Controls the rates until `stop` becomes readable or the time is over, and puts back the rates that were
+/// found. What happens is given to `tell`, in order.
+///
+/// # Errors
+/// What [`plan`] refuses; another process controls a device; no guard can be started; a controller that never
+/// rests. In every case the rates that were found are put back.
+pub fn run(
+    options: &AutorateOptions,
+    stop: &OwnedFd,
+    tell: &mut dyn FnMut(AutorateEvent) -> std::io::Result<()>,
+) -> Result<()> {
+    check(options)?;
+    let runtime = RuntimeDir::here()?;
+    let mut locks = Vec::new();
+    for dev in std::iter::once(&options.up).chain(&options.down) {
+        locks.push(kept::lock(&runtime, dev)?);
+    }
+    let earlier = kept::put_back(&runtime, &options.up)?;
+    if !earlier.is_empty() {
+        tell(AutorateEvent::Earlier(earlier))?;
+    }
+    let plan = plan(options)?;
+    let targets = ProbeTargets::open(&options.targets)?;
+    kept::write(&runtime, &options.up, &plan.shapers_there())?;
+    let guard = match Guard::start(&options.up) {
+        Ok(guard) => guard,
+        Err(error) => {
+            kept::forget(&runtime, &options.up)?;
+            return Err(error);
+        }
+    };
+    let mut live = Live {
+        options,
+        runtime: &runtime,
+        kernel: Kernel::open().context("netlink")?,
+        controller: controller(&options.controller, plan.limits, options.probe_step())?,
+        clock: ProbeClock::begin(),
+        rates: PerDirection::of(|direction| plan.shapers[direction].as_ref().map_or(0, FoundShaper::found)),
+        plan,
+        targets,
+        guard: Some(guard),
+        mode: Mode::Controls,
+        counted: PerDirection::default(),
+        last: 0,
+        last_reply: 0,
+        last_load: 0,
+        reopened: 0,
+        classes_seen: 0,
+        window: (0, 0),
+        load: PerDirection::default(),
+        next_probe: 0,
+        tell,
+    };
+    let result = live.work(stop);
+    let ended = live.end();
+    result?;
+    (live.tell)(AutorateEvent::Ended(ended?))?;
+    Ok(())
+}
+
+impl AutoratePlan {
+    /// The shapers that there are, uploads first.
+    pub fn shapers_there(&self) -> Vec<&FoundShaper> {
+        RateDirection::BOTH.into_iter().filter_map(|direction| self.shapers[direction].as_ref()).collect()
+    }
+}
+
+struct Live<'o> {
+    options: &'o AutorateOptions,
+    runtime: &'o RuntimeDir,
+    kernel: Kernel,
+    plan: AutoratePlan,
+    controller: Box<dyn RateController + Send>,
+    clock: ProbeClock,
+    targets: ProbeTargets,
+    guard: Option<Guard>,
+    mode: Mode,
+    /// The rates in force.
+    rates: PerDirection<u64>,
+    counted: PerDirection<QueueStats>,
+    /// The time of the last event, ns: they are given in order.
+    last: u64,
+    last_reply: u64,
+    last_load: u64,
+    reopened: u64,
+    classes_seen: u64,
+    /// The second in which changes are counted, and how many there were.
+    window: (u64, u32),
+    /// Bytes that passed since load was looked at, and when that was.
+    load: PerDirection<(u64, u64)>,
+    /// The number of the next probe of all.
+    next_probe: u64,
+    tell: &'o mut dyn FnMut(AutorateEvent) -> std::io::Result<()>,
+}
+
+fn ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Live<'_> {
+    fn work(&mut self, stop: &OwnedFd) -> Result<()> {
+        (self.tell)(AutorateEvent::Begun(Box::new(self.plan.clone())))?;
+        self.begin()?;
+        let end = self.options.duration.map_or(u64::MAX, ns);
+        let mut counters_due = self.clock.now() + ns(COUNTERS);
+        let mut probe_due = 0;
+        loop {
+            let now = self.clock.now();
+            if now >= end {
+                return Ok(());
+            }
+            if self.probes() && now >= probe_due {
+                self.probe();
+                probe_due = (probe_due + ns(self.options.probe_step())).max(now);
+            }
+            if now >= counters_due {
+                self.look(now)?;
+                let step = if self.mode == Mode::Controls { COUNTERS } else { LOOKS };
+                counters_due = (counters_due + ns(step)).max(now);
+            }
+            let due = self.controller.due().filter(|_| self.mode == Mode::Controls);
+            let due = due.map(|due| due.0.saturating_sub(ns(BEGIN)));
+            if due.is_some_and(|due| due <= now) {
+                self.hear(now, &ControlEvent::Timer)?;
+            }
+            let mut until = counters_due.min(end).min(due.filter(|due| *due > now).unwrap_or(u64::MAX));
+            if self.probes() {
+                until = until.min(probe_due);
+            }
+            let wait = Duration::from_nanos(until.saturating_sub(self.clock.now()));
+            let mut waited: Vec<BorrowedFd<'_>> = vec![stop.as_fd()];
+            waited.extend(self.targets.sockets());
+            let readable = poll::readable(&waited, wait)?;
+            if readable[0] {
+                return Ok(());
+            }
+            self.replies()?;
+        }
+    }
+
+    /// Whether probes are sent.
+    fn probes(&self) -> bool {
+        self.targets.count() > 0 && matches!(self.mode, Mode::Controls | Mode::Blind)
+    }
+
+    fn probe(&mut self) {
+        let target = self.next_probe % self.targets.count().max(1) as u64;
+        self.next_probe += 1;
+        self.targets.send(target as usize, &self.clock);
+    }
+
+    /// Begins to control, at the base rates.
+    fn begin(&mut self) -> Result<()> {
+        self.controller = controller(&self.options.controller, self.plan.limits, self.options.probe_step())?;
+        let now = self.clock.now();
+        (self.last_reply, self.last_load, self.reopened) = (now, now, now);
+        self.load = PerDirection::of(|_| (0, now));
+        self.mode = Mode::Controls;
+        self.counted = self.stats().unwrap_or_default();
+        self.hear(now, &ControlEvent::Start)
+    }
+
+    /// Gives the controller an event, and carries out what it decides.
+    fn hear(&mut self, at: u64, event: &ControlEvent) -> Result<()> {
+        self.last = self.last.max(at);
+        let mut decisions = Vec::new();
+        self.controller.on_event(Time(self.last + ns(BEGIN)), event, &mut decisions);
+        for decision in decisions {
+            self.decide(&decision)?;
+        }
+        Ok(())
+    }
+
+    fn decide(&mut self, decision: &RateDecision) -> Result<()> {
+        let direction = decision.direction;
+        if self.mode != Mode::Controls || self.plan.shapers[direction].is_none() {
+            return Ok(());
+        }
+        let second = self.last / 1_000_000_000;
+        self.window = if self.window.0 == second { (second, self.window.1 + 1) } else { (second, 1) };
+        if self.window.1 > MAX_CHANGES {
+            return invalid(format!(
+                "the controller set more than {MAX_CHANGES} rates within a second: it never rests"
+            ));
+        }
+        let rate = decision.bits_per_second.max(LEAST_RATE);
+        if let Err(why) = self.set(direction, rate) {
+            return self.gone(why);
+        }
+        let dev = self.plan.shapers[direction].as_ref().map_or_else(String::new, |one| one.dev().to_owned());
+        (self.tell)(AutorateEvent::Decision {
+            direction,
+            dev,
+            rate,
+            reason: decision.reason,
+            delay_ms: decision.delay.map(|delay| delay.0 as f64 / 1e6),
+        })?;
+        Ok(())
+    }
+
+    /// Sets a rate; why it is not.
+    fn set(&mut self, direction: RateDirection, rate: u64) -> std::result::Result<(), String> {
+        let Some(shaper) = &self.plan.shapers[direction] else { return Ok(()) };
+        let ops = if rate == shaper.found() { shaper.restore() } else { shaper.set(rate) };
+        let done = shaper.carry_out(&mut self.kernel, &ops);
+        done.map_err(|error| format!("{}: {error}", shaper.dev()))?;
+        self.rates[direction] = rate;
+        Ok(())
+    }
+
+    /// Whether a direction's shaper is there, with the rate that was set last.
+    fn is_ours(&mut self, direction: RateDirection) -> bool {
+        let Some(shaper) = &self.plan.shapers[direction] else { return false };
+        let root = self.kernel.root(shaper.dev()).ok().flatten();
+        let now = FoundShaper::find(&mut self.kernel, shaper.dev());
+        shaper.is_at(root.as_ref(), self.rates[direction])
+            && now.is_ok_and(|now| now.found() / 8 == self.rates[direction] / 8)
+    }
+
+    /// Sets the rates that were found, of shapers that nobody else changed.
+    fn set_found(&mut self) {
+        for direction in RateDirection::BOTH {
+            if !self.is_ours(direction) {
+                continue;
+            }
+            if let Some(found) = self.plan.shapers[direction].as_ref().map(FoundShaper::found) {
+                let _ = self.set(direction, found);
+            }
+        }
+    }
+
+    /// A shaper is not there any more.
+    fn gone(&mut self, why: String) -> Result<()> {
+        if matches!(self.mode, Mode::Gone(_)) {
+            return Ok(());
+        }
+        self.set_found();
+        self.mode = Mode::Gone(self.clock.now() + ns(SOUGHT));
+        Ok((self.tell)(AutorateEvent::Gone(why))?)
+    }
+
+    /// Looks for shapers that are gone.
+    fn seek(&mut self, now: u64) -> Result<()> {
+        let Mode::Gone(due) = self.mode else { return Ok(()) };
+        if now < due {
+            return Ok(());
+        }
+        self.mode = Mode::Gone(now + ns(SOUGHT));
+        // Devices may have other numbers now.
+        self.kernel = Kernel::open().context("netlink")?;
+        let mut found = PerDirection::default();
+        for direction in RateDirection::BOTH {
+            let dev = match direction {
+                RateDirection::Up => Some(&self.options.up),
+                RateDirection::Down => self.options.down.as_ref(),
+            };
+            if let Some(dev) = dev {
+                let Ok(shaper) = FoundShaper::find(&mut self.kernel, dev) else { return Ok(()) };
+                found[direction] = Some(shaper);
+            }
+        }
+        let Ok(limits) = limits(self.options, &found) else { return Ok(()) };
+        self.plan = AutoratePlan { shapers: found, limits };
+        kept::write(self.runtime, &self.options.up, &self.plan.shapers_there())?;
+        self.targets.reopen();
+        let rates =
+            PerDirection::of(|direction| self.plan.shapers[direction].as_ref().map(FoundShaper::found));
+        self.rates = PerDirection::of(|direction| rates[direction].unwrap_or(0));
+        (self.tell)(AutorateEvent::Back(rates))?;
+        self.begin()
+    }
+
+    /// The counters of both shapers; why they are not the ones that were found.
+    fn stats(&mut self) -> std::result::Result<PerDirection<QueueStats>, String> {
+        let mut stats = PerDirection::default();
+        for direction in RateDirection::BOTH {
+            let Some(shaper) = &self.plan.shapers[direction] else { continue };
+            let root =
+                self.kernel.root(shaper.dev()).map_err(|error| format!("{}: {error}", shaper.dev()))?;
+            if !shaper.is_at(root.as_ref(), self.rates[direction]) {
+                return Err(format!(
+                    "{}: {} was replaced or changed by somebody else",
+                    shaper.dev(),
+                    shaper.words()
+                ));
+            }
+            stats[direction] = root.map_or_else(QueueStats::default, |root| root.stats);
+        }
+        Ok(stats)
+    }
+
+    /// Whether the classes of HTBs are as they were set: their root does not show them.
+    fn classes(&mut self) -> std::result::Result<(), String> {
+        for direction in RateDirection::BOTH {
+            let Some(shaper) = &self.plan.shapers[direction] else { continue };
+            let now = FoundShaper::find(&mut self.kernel, shaper.dev()).map_err(|error| error.to_string())?;
+            if now.found() / 8 != self.rates[direction] / 8 {
+                return Err(format!(
+                    "{}: the rate of {} was changed by somebody else",
+                    shaper.dev(),
+                    shaper.words()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the counters, and does what is to be done regularly.
+    fn look(&mut self, now: u64) -> Result<()> {
+        if self.guard.as_mut().is_some_and(|guard| !guard.watches()) {
+            self.guard = None;
+            self.guard = Some(Guard::start(&self.options.up)?);
+        }
+        if matches!(self.mode, Mode::Gone(_)) {
+            return self.seek(now);
+        }
+        let stats = match self.stats() {
+            Ok(stats) => stats,
+            Err(why) => return self.gone(why),
+        };
+        if now >= self.classes_seen + ns(CLASSES) {
+            self.classes_seen = now;
+            if let Err(why) = self.classes() {
+                return self.gone(why);
+            }
+        }
+        let before = std::mem::replace(&mut self.counted, stats);
+        let counters = PerDirection::of(|direction| counters(before[direction], stats[direction]));
+        if self.is_idle(now, &counters) {
+            return self.rest(now);
+        }
+        if self.mode == Mode::Idle {
+            self.begin()?;
+            (self.tell)(AutorateEvent::Active)?;
+        }
+        if self.targets.count() > 0 {
+            let silent = now.saturating_sub(self.last_reply);
+            if silent >= ns(REOPENED) && now >= self.reopened + ns(REOPENED) {
+                self.reopened = now;
+                self.targets.reopen();
+            }
+            if silent >= ns(BLIND) && self.mode == Mode::Controls && self.needs_replies() {
+                self.set_found();
+                self.mode = Mode::Blind;
+                (self.tell)(AutorateEvent::Blind)?;
+            }
+        }
+        if self.mode == Mode::Controls {
+            self.hear(now, &ControlEvent::Counters(counters))?;
+        }
+        Ok(())
+    }
+
+    fn needs_replies(&self) -> bool {
+        !matches!(self.options.controller, ControllerChoice::Fixed(_))
+    }
+
+    /// Without load for long enough?
+    fn is_idle(&mut self, now: u64, counters: &PerDirection<ShaperCounters>) -> bool {
+        let Some(idle) = self.options.idle else { return false };
+        for direction in RateDirection::BOTH {
+            if self.plan.shapers[direction].is_none() {
+                continue;
+            }
+            let (bytes, since) = self.load[direction];
+            let bytes = bytes + counters[direction].arrived;
+            let passed = now.saturating_sub(since) as f64 / 1e9;
+            self.load[direction] = if passed >= 1.0 { (0, now) } else { (bytes, since) };
+            let least = (IDLE_SHARE * self.plan.limits.base[direction] as f64).max(IDLE_LEAST);
+            // Within the second, as soon as there is more than an idle line carries in all of it.
+            if bytes as f64 * 8.0 >= least * passed.max(1.0) {
+                self.last_load = now;
+            }
+        }
+        now.saturating_sub(self.last_load) >= ns(idle)
+    }
+
+    /// There is no load.
+    fn rest(&mut self, now: u64) -> Result<()> {
+        if matches!(self.mode, Mode::Controls | Mode::Blind) {
+            for direction in RateDirection::BOTH {
+                let base = self.plan.limits.base[direction];
+                if let Err(why) = self.set(direction, base) {
+                    return self.gone(why);
+                }
+            }
+            self.mode = Mode::Idle;
+            self.last_reply = now;
+            (self.tell)(AutorateEvent::Idle)?;
+        }
+        Ok(())
+    }
+
+    /// Reads replies.
+    fn replies(&mut self) -> Result<()> {
+        let mut events = Vec::new();
+        self.targets.collect(&mut self.clock, &mut events);
+        for event in events {
+            let (at, event) = match event {
+                TargetEvent::Reply { target, sent_ns, at_ns, one_way_ns } => {
+                    self.last_reply = self.last_reply.max(at_ns);
+                    if self.mode == Mode::Blind {
+                        self.begin()?;
+                        (self.tell)(AutorateEvent::Seen)?;
+                    }
+                    let one_way = one_way_ns.map(|[up, down]| OneWayDelays { up, down });
+                    let rtt = Nanos(at_ns.saturating_sub(sent_ns));
+                    let sent = Time(sent_ns + ns(BEGIN));
+                    (at_ns, ControlEvent::ProbeReply(ProbeReply { reflector: target, sent, rtt, one_way }))
+                }
+                TargetEvent::Lost { target, sent_ns } => {
+                    let sent = Time(sent_ns + ns(BEGIN));
+                    (self.clock.now(), ControlEvent::ProbeLost { reflector: target, sent })
+                }
+            };
+            if self.mode == Mode::Controls {
+                self.hear(at, &event)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts back what was found.
+    fn end(&mut self) -> Result<Vec<PutBack>> {
+        let mut all = Vec::new();
+        for direction in RateDirection::BOTH {
+            let Some(shaper) = self.plan.shapers[direction].clone() else { continue };
+            let is_there = self.is_ours(direction);
+            let done = if !is_there {
+                Err("the shaper that was found is not there any more; what is there was left alone"
+                    .to_owned())
+            } else {
+                shaper.carry_out(&mut self.kernel, &shaper.restore()).map_err(|error| error.to_string())
+            };
+            let done = done.and_then(|()| match shaper.is_restored(&mut self.kernel) {
+                Ok(true) => Ok(shaper.found()),
+                Ok(false) => Err("it is not as it was found: somebody else changes it, too".to_owned()),
+                Err(error) => Err(crate::error::chain(&error)),
+            });
+            all.push((shaper.dev().to_owned(), done));
+        }
+        // The guard finds nothing to do.
+        kept::forget(self.runtime, &self.options.up)?;
+        if let Some(guard) = self.guard.take() {
+            guard.end();
+        }
+        Ok(all)
+    }
+}
+
+/// What a shaper counted between two readings.
+fn counters(before: QueueStats, now: QueueStats) -> ShaperCounters {
+    let sent = now.bytes.saturating_sub(before.bytes);
+    let backlog = u64::from(now.backlog);
+    // What came is what left and what waits now, less what waited before.
+    let arrived = (sent + backlog).saturating_sub(u64::from(before.backlog));
+    let dropped = u64::from(now.drops.wrapping_sub(before.drops));
+    ShaperCounters { arrived, sent, dropped, backlog }
+}
