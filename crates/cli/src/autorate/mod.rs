@@ -32,9 +32,24 @@ pub fn command(options: &Options) -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             eprintln!("tidegate autorate: {error:#}");
-            CliExit::of_device(&error).into()
+            exit_of(&error).into()
         }
     }
+}
+
+/// A permission that is missing has a code of its own.
+fn exit_of(error: &anyhow::Error) -> CliExit {
+    let is_denied = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<tidegate_sessions::Error>().is_some_and(|error| {
+            error.io().is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+                || matches!(error.field(), Some(tidegate_prober::Error::NotAllowed { .. }))
+        })
+    };
+    if error.chain().any(is_denied) {
+        eprintln!("  this needs root (CAP_NET_ADMIN and CAP_NET_RAW)");
+        return CliExit::NotPermitted;
+    }
+    CliExit::of_device(error)
 }
 
 fn attempt(options: &Options) -> anyhow::Result<CliExit> {

@@ -9,8 +9,8 @@ use tidegate_prober::probe_targets::MAX_PROBE_TARGETS;
 
 /// Adjust a shaper's rate to a line that varies (LTE, Starlink)
 ///
-/// Finds the shaper at the root of DEV (cake with a bandwidth, htb, or tbf), probes hosts beyond the line, and
-/// changes the rate, and nothing else, as the line allows. When it ends, by Ctrl-C, SIGTERM, an error or
+/// Finds the shaper at the root of DEV (cake with a bandwidth, htb, or tbf), probes hosts beyond the line,
+/// and changes the rate, and nothing else, as the line allows. When it ends, by Ctrl-C, SIGTERM, an error or
 /// `kill -9`, the rates that it found are put back.
 #[derive(Clone, Debug, Parser)]
 #[command(after_help = "\
