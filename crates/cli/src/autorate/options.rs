@@ -18,7 +18,7 @@ Controllers: tidegate (its own), cake-autorate and sqm-autorate (their algorithm
 rate). \
 `tidegate gym` tries them in simulation.
 
-No host is probed unless --target names it. Best is one of your own near the line's other end. Of hosts of others \
+No host is probed unless --target names it. Best is a server that you run, near the line's other end. Of hosts of others \
 name at least eight, so that each is probed about three times a second at most.
 
 Exit codes: 0 it ran, and the rates that were found are back; 1 a rate could not be put back; 2 wrong usage or input: \
