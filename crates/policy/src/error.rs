@@ -13,6 +13,8 @@ pub enum Errno {
     NoEnt,
     /// Resource temporarily unavailable.
     Again,
+    /// Cannot allocate memory.
+    NoMem,
     /// Device or resource busy.
     Busy,
     /// File exists.
@@ -46,6 +48,7 @@ impl Errno {
             Errno::Perm => "Operation not permitted",
             Errno::NoEnt => "No such file or directory",
             Errno::Again => "Resource temporarily unavailable",
+            Errno::NoMem => "Cannot allocate memory",
             Errno::Busy => "Device or resource busy",
             Errno::Exist => "File exists",
             Errno::NoDev => "No such device",

@@ -352,6 +352,11 @@ fn check_police(police: &Police) -> Result<(), TcError> {
     if matches!(police.conform, Some(Control::Goto(_))) {
         return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
     }
+    // tc's table of such short packets has one entry for each length, and the kernel takes no such table
+    // (asked of Linux 6.1).
+    if (police.rate.is_some() || police.peak.is_some()) && (1..=255).contains(&police.mtu) {
+        return Err(TcError::bare(Errno::NoMem));
+    }
     if police.average.is_some() {
         // There is no measurement: a filter's rate estimator is not modelled.
         return Err(TcError::bare(Errno::Inval));
