@@ -173,11 +173,15 @@ pub enum ControlReason {
     PathLonger,
     /// The path seemed longer: is it?
     Check,
+    /// The delay differs from the one that is wanted: by how much, for how long, and how fast it changes.
+    Error,
+    /// A program in another language decided, and gave no reason.
+    Program,
 }
 
 impl ControlReason {
     /// All of them.
-    pub const ALL: [ControlReason; 14] = [
+    pub const ALL: [ControlReason; 16] = [
         ControlReason::Begin,
         ControlReason::Fixed,
         ControlReason::Known,
@@ -192,6 +196,8 @@ impl ControlReason {
         ControlReason::Resumed,
         ControlReason::PathLonger,
         ControlReason::Check,
+        ControlReason::Error,
+        ControlReason::Program,
     ];
 
     /// For documents: one word.
@@ -212,6 +218,8 @@ impl ControlReason {
             ControlReason::Resumed => "resumed",
             ControlReason::PathLonger => "path-longer",
             ControlReason::Check => "check",
+            ControlReason::Error => "error",
+            ControlReason::Program => "program",
         }
     }
 
@@ -237,6 +245,8 @@ impl ControlReason {
             ControlReason::Resumed => "the line carries again: as before",
             ControlReason::PathLonger => "slower did not lower the delay: the path became longer",
             ControlReason::Check => "the path seems longer: slower for a moment, to see whether it is",
+            ControlReason::Error => "the delay is not the one that is wanted: towards it",
+            ControlReason::Program => "the program gave no reason",
         }
     }
 }

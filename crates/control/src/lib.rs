@@ -12,6 +12,7 @@ mod cake_autorate;
 mod controller;
 mod fixed;
 mod own;
+mod pid;
 mod queue;
 mod settings;
 mod sqm_autorate;
@@ -23,6 +24,7 @@ pub use controller::{
 };
 pub use fixed::{FixedRates, KnownCapacity};
 pub use own::{OwnController, OwnSettings};
+pub use pid::{PidController, PidSettings};
 pub use settings::{BadControlSetting, RateLimits};
 pub use sqm_autorate::{SqmAutorate, SqmAutorateSettings};
 

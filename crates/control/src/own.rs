@@ -15,6 +15,7 @@ use crate::queue::QueueEstimator;
 use crate::settings::RateLimits;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 use tidegate_packet::{Nanos, Time};
 
 /// Bytes of a full frame.
@@ -22,14 +23,16 @@ const FRAME: u64 = 1514;
 /// Readings of the counters that are kept.
 const KEPT: usize = 24;
 const SECOND: f64 = 1e9;
-/// Readings over which a queue that is drained must become shorter.
-const WATCHED: usize = 10;
+/// Readings over which a queue that is drained must become shorter; one that is short is drained slowly.
+const WATCHED: [usize; 2] = [10, KEPT - 1];
 /// After a silence the rate is this share of the one before, and stays so for a while.
 const AFTER_SILENCE: f64 = 0.8;
 const SETTLES: Nanos = Nanos::millis(350);
 /// A path that seemed longer is checked after this, so often.
 const CHECKED_AFTER: Nanos = Nanos::secs(2);
 const CHECKS: u32 = 2;
+/// The ceiling never falls below this share of the base rate: a slower shaper delays packets itself.
+const LOWEST_CEILING: f64 = 0.5;
 
 /// Settings of tidegate's own controller; their defaults were found by `docs/gym.md#tuning`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,6 +61,10 @@ pub struct OwnSettings {
     pub back_to: f64,
     /// Without any sign of life for so long the line is silent, seconds.
     pub silent: f64,
+    /// The share of the time in which a queue is accepted, above 0; 1 and more: as much as there is.
+    pub queued: f64,
+    /// Growth a second of the ceiling that holds the queues to that share.
+    pub lift: f64,
 }
 
 impl OwnSettings {
@@ -66,18 +73,33 @@ impl OwnSettings {
     pub fn new(limits: RateLimits) -> OwnSettings {
         OwnSettings {
             limits,
-            target: 0.009,
+            target: 0.0122,
             drain: 0.25,
-            floor: 0.18,
-            growth: 0.08,
-            faster: 0.78,
-            fastest: 1.2,
+            floor: 0.1709,
+            growth: 0.0716,
+            faster: 0.8534,
+            fastest: 1.2424,
             near: 0.4,
-            measured: 0.165,
-            remembered: 0.29,
+            measured: 0.1753,
+            remembered: 0.3704,
             back_to: 0.6,
-            silent: 0.2,
+            silent: 0.188,
+            queued: 1.0,
+            lift: 0.0308,
         }
+    }
+
+    /// The aims that [`OwnSettings::aiming`] takes; 1 are the defaults.
+    pub const AIMS: RangeInclusive<f64> = 0.1..=4.0;
+
+    /// For less delay or more use of the line than the defaults: below 1 the aim is the share of the time in
+    /// which a queue is accepted, above 1 it multiplies the queueing delay that is let be. An aim beyond
+    /// [`OwnSettings::AIMS`] is taken as the nearest one within.
+    #[must_use]
+    pub fn aiming(self, aim: f64) -> OwnSettings {
+        let aim = aim.clamp(*OwnSettings::AIMS.start(), *OwnSettings::AIMS.end());
+        let queued = if aim < 1.0 { aim } else { self.queued };
+        OwnSettings { queued, target: self.target * aim.max(1.0), ..self }
     }
 }
 
@@ -118,6 +140,9 @@ struct Side {
     resumed: Time,
     /// What made the path seem longer is to be checked.
     check: Option<PathCheck>,
+    /// The rate that causes a queue in the accepted share of the time, bit/s; and when draining began.
+    ceiling: f64,
+    ceiling_before: f64,
 }
 
 /// Whether the path became longer is checked by going slower for a moment: a queue would then be drained, and
@@ -167,6 +192,8 @@ impl OwnController {
             waiting: None,
             resumed: Time(0),
             check: None,
+            ceiling: if settings.queued < 1.0 { limits.base[direction] as f64 } else { f64::INFINITY },
+            ceiling_before: f64::INFINITY,
         });
         OwnController {
             settings,
@@ -304,7 +331,12 @@ impl Side {
     ) -> bool {
         let delay = Some(Nanos((queue.max(0.0) * SECOND) as u64));
         if let Some(before) = self.waiting.take() {
-            self.rate.set(AFTER_SILENCE * before, ControlReason::Resumed, delay, decisions);
+            self.rate.set(
+                (AFTER_SILENCE * before).min(self.ceiling),
+                ControlReason::Resumed,
+                delay,
+                decisions,
+            );
             self.resumed = now;
             self.draining = None;
         }
@@ -316,12 +348,13 @@ impl Side {
         if self.checks(now, capacity, delay, decisions) {
             return false;
         }
+        self.lift(settings, step, queue, loaded);
         if queue > settings.target && capacity > 0.0 {
             return self.drain(settings, now, step, (queue, capacity), decisions);
         }
         if self.draining.take().is_some() {
             (self.last_queue, self.found) = (now, capacity);
-            let rate = (settings.back_to * capacity).max(self.rate.rate());
+            let rate = (settings.back_to * capacity).max(self.rate.rate()).min(self.ceiling);
             self.rate.set(rate, ControlReason::Drained, delay, decisions);
             return false;
         }
@@ -333,7 +366,7 @@ impl Side {
                 growth *= settings.near;
             }
             let room = 1.0 - queue / settings.target;
-            let rate = rate * (1.0 + growth * room * step);
+            let rate = (rate * (1.0 + growth * room * step)).min(self.ceiling);
             self.rate.set(rate, ControlReason::LoadHigh, delay, decisions);
         } else {
             // What was right a while ago may be too fast when load comes back.
@@ -342,6 +375,25 @@ impl Side {
             self.rate.set(next, ControlReason::LoadLow, delay, decisions);
         }
         false
+    }
+
+    /// Moves the ceiling: up without a queue, and down with one by as much more as the accepted share of the
+    /// time is small. Both are in balance when queues take that share: the ceiling is then this quantile of
+    /// the capacity.
+    fn lift(&mut self, settings: &OwnSettings, step: f64, queue: f64, loaded: bool) {
+        let (accepted, rate) = (settings.queued, self.rate.rate());
+        if accepted >= 1.0 {
+            return;
+        }
+        if queue > settings.target {
+            let falls = settings.lift * (1.0 - accepted) / accepted.max(0.001) * step;
+            self.ceiling *= 1.0 - falls.min(0.5);
+        } else if loaded && rate > 0.95 * self.ceiling {
+            self.ceiling *= 1.0 + settings.lift * step;
+        }
+        self.ceiling = self
+            .ceiling
+            .clamp((LOWEST_CEILING * self.base).clamp(self.rate.least(), self.rate.most()), self.rate.most());
     }
 
     fn drain(
@@ -354,6 +406,7 @@ impl Side {
     ) -> bool {
         if self.draining.is_none() {
             self.draining = Some(now);
+            self.ceiling_before = self.ceiling;
             (self.expected, self.longest, self.before) = (0.0, 0.0, capacity.max(0.5 * self.rate.rate()));
         }
         self.last_queue = now;
@@ -368,11 +421,12 @@ impl Side {
             self.draining = None;
             let at = now + CHECKED_AFTER;
             self.check = Some(PathCheck { longer: queue, at, left: CHECKS, until: None });
-            let rate = self.before.max(self.rate.rate());
+            self.ceiling = self.ceiling_before;
+            let rate = self.before.max(self.rate.rate()).min(self.ceiling);
             self.rate.set(rate, ControlReason::PathLonger, delay, decisions);
             return true;
         }
-        self.rate.set(share * capacity, ControlReason::Draining, delay, decisions);
+        self.rate.set((share * capacity).min(self.ceiling), ControlReason::Draining, delay, decisions);
         false
     }
 
@@ -408,8 +462,13 @@ impl Side {
         if self.expected > 2.0 * self.longest + 0.3 {
             return true;
         }
+        WATCHED.into_iter().any(|watched| self.is_undrained_over(watched))
+    }
+
+    /// Over so many readings enough should have been drained, and the queue is as long as before.
+    fn is_undrained_over(&mut self, watched: usize) -> bool {
         let (mut least, mut most, mut drained, mut count) = (f64::MAX, 0.0_f64, 0.0, 0);
-        for pair in self.readings.make_contiguous().windows(2).rev().take(WATCHED) {
+        for pair in self.readings.make_contiguous().windows(2).rev().take(watched) {
             least = least.min(pair[1].queue);
             most = most.max(pair[1].queue);
             drained += (1.0 - pair[1].share) * pair[1].at.since(pair[0].at).0 as f64 / SECOND;
@@ -417,7 +476,7 @@ impl Side {
         }
         let is_drained_enough = drained > (0.5 * most).max(0.004);
         let is_steady = most - least < (0.5 * drained).min((0.15 * most).max(0.005));
-        count == WATCHED && least > 0.0 && is_drained_enough && is_steady
+        count == watched && least > 0.0 && is_drained_enough && is_steady
     }
 }
 
@@ -545,6 +604,58 @@ mod tests {
         assert!(line.rate < 2.6 * MBIT && line.waiting < 0.05 * 2.0 * MBIT, "{} {}", line.rate, line.waiting);
         line.pass(6.0, 8.0 * MBIT, true);
         assert!(line.rate > 6.0 * MBIT, "{}", line.rate);
+    }
+
+    #[test]
+    fn the_defaults_are_what_the_tuner_found() {
+        let both = |rate| PerDirection { up: rate, down: rate };
+        let defaults = OwnSettings::new(RateLimits { least: both(1), base: both(1), most: both(1) });
+        let OwnSettings { limits: _, target, drain, floor, growth, faster, fastest, .. } = defaults;
+        let OwnSettings { near, measured, remembered, back_to, silent, queued, lift, .. } = defaults;
+        let all = [
+            ("target", target),
+            ("drain", drain),
+            ("floor", floor),
+            ("growth", growth),
+            ("faster", faster),
+            ("fastest", fastest),
+            ("near", near),
+            ("measured", measured),
+            ("remembered", remembered),
+            ("back_to", back_to),
+            ("silent", silent),
+            ("queued", queued),
+            ("lift", lift),
+        ];
+        let file = include_str!("../tuning.toml");
+        let found = file.lines().filter_map(|line| {
+            let (name, value) = line.split_once(" = ")?;
+            Some((name, value.parse::<f64>().ok()?))
+        });
+        let found: Vec<(&str, f64)> = found.filter(|(name, _)| !name.starts_with("tuner_")).collect();
+        assert_eq!(found, all);
+    }
+
+    #[test]
+    fn an_aim_below_one_accepts_fewer_queues_and_one_above_it_longer_ones() {
+        // How often there is a queue, and how much is sent, on a line that changes between 4 and 8 Mbit/s.
+        let played = |aim: f64| {
+            let mut line = Line::new();
+            let settings = line.controller.settings.aiming(aim);
+            line.controller = OwnController::new(settings);
+            line.controller.on_event(line.now, &ControlEvent::Start, &mut line.decisions);
+            let (mut queued, mut sent) = (0, 0.0);
+            for step in 0..600 {
+                let capacity = if step % 40 < 20 { 8.0 } else { 4.0 } * MBIT;
+                line.pass(0.05, capacity, true);
+                queued += u32::from(line.waiting > 0.02 * capacity);
+                sent += line.rate;
+            }
+            (queued, sent)
+        };
+        let [less, usual, more] = [0.2, 1.0, 4.0].map(played);
+        assert!(less.0 * 2 < usual.0 && usual.0 < more.0, "{less:?} {usual:?} {more:?}");
+        assert!(less.1 < usual.1 && usual.1 < more.1, "{less:?} {usual:?} {more:?}");
     }
 
     #[test]
