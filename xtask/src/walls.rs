@@ -165,6 +165,7 @@ const CRATES: [(&str, Purity, &[&str]); 43] = [
             "netlink",
             "replay",
             "trial",
+            "control",
             "gym",
             "control",
             "sweep",

@@ -28,6 +28,7 @@
 //! [`CaptureOptions`].
 
 mod agree;
+mod confined;
 mod echo;
 mod effect;
 mod error;
@@ -46,6 +47,7 @@ pub mod troubles;
 mod wire;
 mod words;
 
+pub use confined::ConfinedProgram;
 pub use echo::{PrintFn, to_streams};
 pub use error::{CaptureError, Trouble};
 pub use options::{CaptureOptions, DEFAULT_TIMEOUT, Output};

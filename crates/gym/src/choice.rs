@@ -2,9 +2,10 @@
 
 use crate::case::GymCase;
 use std::fmt;
+use std::ops::RangeInclusive;
 use tidegate_control::{
     CakeAutorate, CakeAutorateSettings, FixedRates, KnownCapacity, OwnController, OwnSettings, PerDirection,
-    RateController, SqmAutorate, SqmAutorateSettings,
+    PidController, PidSettings, RateController, SqmAutorate, SqmAutorateSettings,
 };
 
 /// A controller that a user chose.
@@ -12,6 +13,12 @@ use tidegate_control::{
 pub enum ControllerChoice {
     /// tidegate's own.
     Own,
+    /// tidegate's own with this aim, see [`OwnSettings::aiming`].
+    OwnAiming(f64),
+    /// A PID controller of the queueing delay.
+    Pid,
+    /// A program in another language, by its path: it speaks the line protocol of [`crate::ProgramCall`].
+    Program(String),
     /// cake-autorate's algorithm; with the text of a configuration, if there is one.
     CakeAutorate(Option<String>),
     /// sqm-autorate's algorithm.
@@ -28,7 +35,10 @@ const KNOWN_SHARE: f64 = 0.97;
 
 impl ControllerChoice {
     /// Their names, for an error's remedy.
-    pub const NAMES: &'static str = "tidegate, cake-autorate, sqm-autorate, fixed:SHARE, known";
+    pub const NAMES: &'static str =
+        "tidegate, tidegate:AIM, cake-autorate, sqm-autorate, pid, program:PATH, fixed:SHARE, known";
+    /// The shares that [`ControllerChoice::Fixed`] takes.
+    pub const SHARES: RangeInclusive<f64> = 0.01..=100.0;
 
     /// The one of that name.
     ///
@@ -40,24 +50,38 @@ impl ControllerChoice {
             "cake-autorate" => Ok(ControllerChoice::CakeAutorate(None)),
             "sqm-autorate" => Ok(ControllerChoice::SqmAutorate),
             "known" => Ok(ControllerChoice::Known),
-            other => {
-                let share = other.strip_prefix("fixed:").and_then(|share| share.parse().ok());
-                let share = share.filter(|share: &f64| *share > 0.0 && *share <= 100.0);
-                share.map(ControllerChoice::Fixed).ok_or_else(|| {
-                    format!("unknown controller {other:?}; there are {}", ControllerChoice::NAMES)
-                })
-            }
+            "pid" => Ok(ControllerChoice::Pid),
+            other => match other.split_once(':') {
+                Some(("fixed", share)) => {
+                    number(share, "a share of the line's mean rate", &ControllerChoice::SHARES)
+                        .map(ControllerChoice::Fixed)
+                }
+                Some(("tidegate", aim)) => number(aim, "an aim", &OwnSettings::AIMS).map(|aim| match aim {
+                    1.0 => ControllerChoice::Own,
+                    aim => ControllerChoice::OwnAiming(aim),
+                }),
+                Some(("program", "")) => {
+                    Err("program: needs the path of a program: program:./mine.py".into())
+                }
+                Some(("program", path)) => Ok(ControllerChoice::Program(path.to_owned())),
+                _ => Err(format!("unknown controller {other:?}; there are {}", ControllerChoice::NAMES)),
+            },
         }
     }
 
     /// Makes it for a case: all controllers are given the same limits.
     ///
     /// # Errors
-    /// A configuration that cannot be taken, with its line.
+    /// A configuration that cannot be taken, with its line; a program, which this crate starts none of.
     pub fn build(&self, case: &GymCase) -> Result<Box<dyn RateController + Send>, String> {
         let limits = case.line.limits();
         Ok(match self {
             ControllerChoice::Own => Box::new(OwnController::new(OwnSettings::new(limits))),
+            ControllerChoice::OwnAiming(aim) => {
+                Box::new(OwnController::new(OwnSettings::new(limits).aiming(*aim)))
+            }
+            ControllerChoice::Pid => Box::new(PidController::new(PidSettings::new(limits))),
+            ControllerChoice::Program(path) => return Err(format!("{path}: no program is started here")),
             ControllerChoice::CakeAutorate(configuration) => {
                 let mut settings = CakeAutorateSettings::new(limits);
                 if let Some(text) = configuration {
@@ -85,11 +109,45 @@ impl fmt::Display for ControllerChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ControllerChoice::Own => f.write_str("tidegate"),
+            ControllerChoice::OwnAiming(aim) => write!(f, "tidegate:{aim}"),
+            ControllerChoice::Pid => f.write_str("pid"),
+            ControllerChoice::Program(path) => write!(f, "program:{path}"),
             ControllerChoice::CakeAutorate(None) => f.write_str("cake-autorate"),
             ControllerChoice::CakeAutorate(Some(_)) => f.write_str("cake-autorate (configured)"),
             ControllerChoice::SqmAutorate => f.write_str("sqm-autorate"),
             ControllerChoice::Fixed(share) => write!(f, "fixed:{share}"),
             ControllerChoice::Known => f.write_str("known"),
+        }
+    }
+}
+
+/// A number behind the colon.
+fn number(text: &str, what: &str, range: &RangeInclusive<f64>) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|number| range.contains(number))
+        .ok_or_else(|| format!("`{text}` is not {what}: a number from {} to {}", range.start(), range.end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written_and_ranges_are_named() {
+        for name in ["tidegate", "tidegate:0.5", "pid", "program:./mine.py", "fixed:0.7", "known"] {
+            assert_eq!(ControllerChoice::named(name).expect(name).to_string(), name);
+        }
+        assert_eq!(ControllerChoice::named("tidegate:1"), Ok(ControllerChoice::Own));
+        for (name, expected) in [
+            ("fixed:0", "`0` is not a share of the line's mean rate: a number from 0.01 to 100"),
+            ("tidegate:9", "`9` is not an aim: a number from 0.1 to 4"),
+            ("tidegate:NaN", "`NaN` is not an aim"),
+            ("program:", "program: needs the path"),
+            ("pid:3", "unknown controller \"pid:3\"; there are tidegate, tidegate:AIM"),
+        ] {
+            let why = ControllerChoice::named(name).expect_err(name);
+            assert!(why.starts_with(expected), "{name}: {why}");
         }
     }
 }

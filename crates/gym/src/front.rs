@@ -53,6 +53,9 @@ pub struct GymComparison {
     /// For each controller and each other one: the share of the cases in which the first has the lower p95
     /// and carries at least as much (within 2 % of the capacity).
     pub better: Vec<Vec<Option<f64>>>,
+    /// Against each controller: the share of the cases in which tidegate's own has the lower p95 at one of its
+    /// aims that carry at least as much; nothing against itself, and where there is one aim only.
+    pub at_an_aim: Vec<Option<f64>>,
 }
 
 /// Compares controllers by the rows of all cases.
@@ -72,7 +75,29 @@ pub fn compare(names: &[String], rows: &[CaseRow]) -> GymComparison {
     let better = (0..names.len())
         .map(|one| (0..names.len()).map(|other| share_better(one, other, rows)).collect())
         .collect();
-    GymComparison { controllers, better }
+    let aims: Vec<usize> = (0..names.len()).filter(|at| is_own(&names[*at])).collect();
+    let at_an_aim = (0..names.len())
+        .map(|other| (aims.len() > 1 && !aims.contains(&other)).then_some(other))
+        .map(|other| share_at_an_aim(&aims, other?, rows));
+    GymComparison { controllers, better, at_an_aim: at_an_aim.collect() }
+}
+
+/// Is it tidegate's own controller, at any aim?
+fn is_own(name: &str) -> bool {
+    name == "tidegate" || name.starts_with("tidegate:")
+}
+
+fn share_at_an_aim(aims: &[usize], other: usize, rows: &[CaseRow]) -> Option<f64> {
+    let score = |row: &CaseRow, at: usize| row.scores.get(at).cloned().flatten();
+    let is_better = rows.iter().filter_map(|row| {
+        let other = score(row, other)?;
+        let as_much = aims.iter().filter_map(|aim| score(row, *aim));
+        let mut as_much = as_much.filter(|own| own.utilisation >= other.utilisation - AS_MUCH);
+        Some(as_much.any(|own| own.call_p95_ms < other.call_p95_ms))
+    });
+    let is_better: Vec<bool> = is_better.collect();
+    let wins = is_better.iter().filter(|better| **better).count();
+    (!is_better.is_empty()).then(|| wins as f64 / is_better.len() as f64)
 }
 
 fn share_better(one: usize, other: usize, rows: &[CaseRow]) -> Option<f64> {
@@ -141,4 +166,33 @@ fn mean(values: &[f64]) -> f64 {
 fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     crate::score::percentile(&values, share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_is_compared_at_equal_use_of_the_line() {
+        let names = ["tidegate", "tidegate:0.5", "rival"].map(str::to_owned);
+        let score = |(ms, use_of_line): (f64, f64)| {
+            Some(GymScore { call_p95_ms: ms, utilisation: use_of_line, ..GymScore::default() })
+        };
+        let row = |scores: [(f64, f64); 3]| CaseRow {
+            case: String::new(),
+            line: String::new(),
+            load: String::new(),
+            scores: scores.map(score).to_vec(),
+        };
+        let rows = [
+            // The default uses as much and is later, the other aim uses as much and is not.
+            row([(90.0, 0.9), (40.0, 0.5), (50.0, 0.5)]),
+            // The other aim is not late, but uses less.
+            row([(90.0, 0.9), (40.0, 0.4), (50.0, 0.5)]),
+        ];
+        let found = compare(&names, &rows);
+        assert_eq!(found.at_an_aim, [None, None, Some(0.5)]);
+        assert_eq!((found.better[0][2], found.better[1][2]), (Some(0.0), Some(0.5)));
+        assert_eq!(compare(&names[1..], &[]).at_an_aim, [None, None]);
+    }
 }

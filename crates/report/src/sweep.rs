@@ -85,6 +85,7 @@ fn quantities(plot: &SweepPlot, x: (&str, &str), y: (&str, &str), title: &str) -
             look: Look(n),
             line: if is_curve { dots.clone() } else { Vec::new() },
             dots,
+            labels: Vec::new(),
             bars: if is_curve { bars.collect() } else { Vec::new() },
             outline: series.outline.iter().map(|(x, y)| (x * across.1, y * up.1)).collect(),
         }
@@ -106,7 +107,7 @@ fn distribution(plot: &SweepPlot, x: (&str, &str)) -> Drawing {
         }
         line.push((across.0.scale.ends().1, before));
         let (dots, bars, outline) = (Vec::new(), Vec::new(), Vec::new());
-        PlotCurve { name: named(&series.name), look: Look(n), line, dots, bars, outline }
+        PlotCurve { name: named(&series.name), look: Look(n), line, dots, labels: Vec::new(), bars, outline }
     };
     let shown: Vec<PlotCurve> = plot.series.iter().enumerate().map(curve).collect();
     let title = format!("Distribution of {}", x.0);

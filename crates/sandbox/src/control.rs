@@ -41,7 +41,7 @@ pub(crate) enum Message {
     Failed(SandboxError),
     /// From the caller: a piece of the next program's words, each ended by a zero byte.
     Words(Vec<u8>),
-    /// From the caller: run it.
+    /// From the caller: run it; what it reads as its standard input may come with it.
     Run,
     /// To the caller: the program exited with this code.
     Exited(u8),

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Stdin};
 use std::net::TcpListener;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -89,11 +89,11 @@ struct Init<'a> {
 impl Init<'_> {
     /// Carries out the caller's requests until it closes the socket.
     fn serve(&mut self) -> Result<(), SandboxError> {
-        while let Ok((message, _)) = self.control.receive() {
+        while let Ok((message, fd)) = self.control.receive() {
             match message {
                 Message::Run => {
                     let words = words_of(&std::mem::take(&mut self.words));
-                    let main = self.start(&words)?;
+                    let main = self.start(&words, fd)?;
                     let ended = self.attend(main);
                     if others_run_on() {
                         let _ = self.control.send(&Message::OthersRun);
@@ -135,7 +135,7 @@ impl Init<'_> {
         };
     }
 
-    fn start(&self, words: &[OsString]) -> Result<Pid, SandboxError> {
+    fn start(&self, words: &[OsString], stdin: Option<OwnedFd>) -> Result<Pid, SandboxError> {
         let failed = |error| SandboxError::new("start the program", error);
         let (program, words) =
             words.split_first().ok_or_else(|| failed(io::Error::other("no program given")))?;
@@ -147,7 +147,7 @@ impl Init<'_> {
         let child = command
             .args(words)
             .env("PATH", path_with_tools())
-            .stdin(Stdio::null())
+            .stdin(stdin.map_or_else(Stdio::null, Stdio::from))
             // A signal to its process group (`kill 0`) reaches no process outside.
             .process_group(0)
             .spawn()

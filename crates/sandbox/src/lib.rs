@@ -175,6 +175,15 @@ impl Sandbox {
         self.control.send(&Message::Run)
     }
 
+    /// The same, with a standard input: without one a program reads nothing.
+    ///
+    /// # Errors
+    /// As for [`Sandbox::run`].
+    pub fn run_reading(&mut self, words: &[OsString], stdin: BorrowedFd<'_>) -> io::Result<()> {
+        self.control.send_words(words)?;
+        self.control.send_with(&Message::Run, Some(stdin))
+    }
+
     /// Readable when [`Sandbox::report`] has a report.
     #[must_use]
     pub fn control(&self) -> BorrowedFd<'_> {

@@ -28,6 +28,8 @@ use tidegate_sessions::gym::{GymJob, GymWatch, MAX_CASES, details, play};
 const MAX_FILES: usize = 1000;
 /// Cases in detail on a page if none is asked for.
 const DETAILS: usize = 6;
+/// The most files that are named as passed over.
+const MAX_NOTES: usize = 10;
 /// Lines of one preset begin so far apart in their recordings, in seconds, within so many.
 const APART: (u64, u64) = (37, 270);
 
@@ -129,6 +131,16 @@ fn controllers(options: &Options) -> anyhow::Result<Vec<ControllerChoice>> {
         }
         seen.push(name);
     }
+    for controller in &controllers {
+        let ControllerChoice::Program(path) = controller else { continue };
+        let is_file = std::fs::metadata(path).with_context(|| format!("program:{path}"))?.is_file();
+        if !is_file {
+            bail!("program:{path}: this is no file; name the program itself");
+        }
+        let executable = std::env::current_exe().context("find our own executable")?;
+        tidegate_capture::available(&executable)
+            .with_context(|| format!("program:{path}: programs run in a sandbox only"))?;
+    }
     let Some(path) = &options.cake_config else { return Ok(controllers) };
     let text = crate::input::policy(path).with_context(|| path.display().to_string())?;
     // Whatever it leaves out is as for the line; what is wrong in it is so on any line.
@@ -198,29 +210,49 @@ fn lines(options: &Options) -> anyhow::Result<Vec<(GymLine, String)>> {
         }
         Ok(())
     };
-    let mut files: Vec<PathBuf> = Vec::new();
+    // Of a directory, and what stands in it besides recordings is passed over.
+    let mut files: Vec<(PathBuf, bool)> = Vec::new();
     if options.traces.is_empty() {
         LINE_PRESETS.iter().try_for_each(&mut of_preset)?;
     }
-    for what in &options.traces {
+    for (at, what) in options.traces.iter().enumerate() {
+        if options.traces[..at].contains(what) {
+            bail!("--traces: {what} is given twice");
+        }
         if let Some(preset) = LinePreset::named(what) {
             of_preset(preset)?;
             continue;
         }
         let path = Path::new(what);
         if path.is_dir() {
-            files.extend(of_directory(path)?);
+            files.extend(of_directory(path)?.into_iter().map(|file| (file, true)));
         } else if path.exists() {
-            files.push(path.to_owned());
+            files.push((path.to_owned(), false));
         } else {
             bail!("{what}: there is no such file, and no such preset; presets are {}", LinePreset::names());
         }
     }
-    for path in files {
-        let text = crate::input::scenario(&path).with_context(|| path.display().to_string())?;
+    let mut passed_over = 0;
+    for (path, of_directory) in files {
         let wrong = |why: String| anyhow::anyhow!("{}: {why}", path.display());
-        let trace = recording(&text)
-            .map_err(|bad| wrong(format!("line {}: {}: {}", bad.line, bad.why, bad.remedy)))?;
+        let read = crate::input::scenario(&path).with_context(|| path.display().to_string());
+        let trace = read.map_err(|error| (error, true)).and_then(|text| {
+            recording(&text).map_err(|bad| {
+                let why = wrong(format!("line {}: {}: {}", bad.line, bad.why, bad.remedy));
+                (why, bad.line <= first_line(&text))
+            })
+        });
+        let trace = match trace {
+            Ok(trace) => trace,
+            Err((why, true)) if of_directory => {
+                passed_over += 1;
+                if passed_over <= MAX_NOTES {
+                    crate::output::note(format_args!("tidegate gym: passed over as no recording: {why:#}\n"));
+                }
+                continue;
+            }
+            Err((why, _)) => return Err(why),
+        };
         let name = path.file_stem().map_or_else(|| "line".into(), |stem| stem.to_string_lossy().into_owned());
         let line = GymLine::of_trace(&name, &trace, most).map_err(wrong)?;
         if lines.iter().any(|(other, _)| other.name == line.name) {
@@ -232,6 +264,12 @@ fn lines(options: &Options) -> anyhow::Result<Vec<(GymLine, String)>> {
         bail!("there is no recording in {}", options.traces.join(", "));
     }
     Ok(lines)
+}
+
+/// The first line with content: a file that is wrong before or there is of no known format.
+fn first_line(text: &str) -> usize {
+    let is_content = |line: &str| !line.trim().is_empty() && !line.trim().starts_with('#');
+    text.lines().position(is_content).unwrap_or(0) + 1
 }
 
 /// The files of a directory, by name.

@@ -14,8 +14,9 @@ use tidegate_syntax::units::parse_rate;
 /// with fixed rates and with a yardstick that knows the line.
 #[derive(Clone, Debug, Parser)]
 #[command(after_help = "\
-Controllers: tidegate (its own), cake-autorate and sqm-autorate (their algorithms, from their documentation), \
-fixed:SHARE (of the line's mean rate), known (the yardstick). The baselines known, fixed:0.5, fixed:0.75 and fixed:1 \
+Controllers: tidegate (its own), tidegate:AIM (0.1 to 4; below 1 less delay, above 1 more use of the line), \
+cake-autorate and sqm-autorate (their algorithms, from their documentation), pid (of the delay), program:PATH (your \
+own in any language, in a sandbox), fixed:SHARE (of the line's mean rate, 0.01 to 100), known (the yardstick). The baselines known, fixed:0.5, fixed:0.75 and fixed:1 \
 are always there. docs/gym.md has the scores, the cases and how the controllers were written.
 
 Exit codes: 0 done; 1 a controller failed in a case; 2 wrong usage or input; 3 partial result (interrupted).
@@ -23,6 +24,7 @@ Exit codes: 0 done; 1 a controller failed in a case; 2 wrong usage or input; 3 p
 Examples:
   tidegate gym
   tidegate gym tidegate cake-autorate --traces lte,starlink --loads up,down --lines 10
+  tidegate gym tidegate tidegate:0.5 program:./mine.py --traces starlink
   tidegate gym tidegate --traces drive.csv -o drive.html
   tidegate gym --failures -o failures.html")]
 pub struct Options {

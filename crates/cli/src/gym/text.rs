@@ -72,11 +72,25 @@ fn better(document: &GymDocument) -> String {
             Some(format!("{name} in {}", percent(share)))
         });
         let others: Vec<String> = others.collect();
+        if others.is_empty() {
+            continue;
+        }
         let _ = writeln!(
             out,
             "{} has a lower p95, and uses as much of the line, than {} of the cases",
             document.controllers[one],
             others.join(", ")
+        );
+    }
+    let aims = document.controllers.iter().zip(&document.comparison.at_an_aim).filter_map(|(name, share)| {
+        Some(format!("{name} in {}", percent((*share).filter(|_| name != "known")?)))
+    });
+    let aims: Vec<String> = aims.collect();
+    if !aims.is_empty() {
+        let _ = writeln!(
+            out,
+            "At one of its aims tidegate has a lower p95, and uses as much of the line, than {} of the cases",
+            aims.join(", ")
         );
     }
     out

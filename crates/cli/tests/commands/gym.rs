@@ -4,6 +4,7 @@ use crate::common;
 
 use common::{Place, TIDEGATE, skip};
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 
 fn tidegate(place: &Place, words: &[&str]) -> Output {
@@ -71,16 +72,31 @@ fn recordings_of_a_directory_are_lines_and_a_configuration_is_data() {
     fs::write(place.0.join("lines/fast.txt"), "0 1\n5 2\n10 1\n").expect("a recording");
     fs::write(place.0.join("config.sh"), "min_dl_shaper_rate_kbps=50\ntouch canary\n").expect("a file");
     fs::write(place.0.join("wrong.csv"), "time,rate_kbit\n0,x\n").expect("a recording");
+    // What stands beside recordings is named and passed over.
+    fs::write(place.0.join("lines/README.md"), "# Lines\n\nThese are two lines.\n").expect("a file");
+    fs::write(place.0.join("lines/picture.png"), b"\x89PNG\xff\xfe").expect("a file");
+    fs::create_dir(place.0.join("empty")).expect("a directory");
+    fs::write(place.0.join("empty/notes.txt"), "nothing to see\n").expect("a file");
     let words = ["gym", "fixed:0.8", "--loads", "down", "--duration", "1", "--mean", "0", "--cases"];
     let output = tidegate(&place, &[&words[..], &["--traces", "lines"]].concat());
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("fast/down") && text.contains("slow/down"), "{text}");
+    let passed_over = String::from_utf8_lossy(&output.stderr);
+    for file in ["lines/README.md", "lines/picture.png"] {
+        let note = format!("passed over as no recording: {file}");
+        assert!(passed_over.contains(&note), "{passed_over}");
+    }
     for (words, expected) in [
         (vec!["gym", "--cake-config", "config.sh"], "line 2: `touch canary` is no setting"),
         (vec!["gym", "tidegate", "--cake-config", "lines/slow.csv"], "is no setting"),
         (vec!["gym", "--traces", "wrong.csv"], "wrong.csv: line 2"),
         (vec!["gym", "--traces", "nosuch"], "no such preset; presets are lte, 5g-driving"),
-        (vec!["gym", "nosuch"], "unknown controller \"nosuch\"; there are tidegate, cake-autorate"),
+        (vec!["gym", "nosuch"], "unknown controller \"nosuch\"; there are tidegate, tidegate:AIM"),
+        (vec!["gym", "fixed:0"], "`0` is not a share of the line's mean rate: a number from 0.01 to 100"),
+        (vec!["gym", "program:./nosuch"], "program:./nosuch: No such file"),
+        (vec!["gym", "program:lines"], "program:lines: this is no file"),
+        (vec!["gym", "--traces", "lte,lte"], "--traces: lte is given twice"),
+        (vec!["gym", "--traces", "empty"], "there is no recording in empty"),
         (vec!["gym", "--loads", "much"], "unknown load \"much\"; there are up, down, both"),
         (
             vec!["gym", "--detail", "nosuch"],
@@ -92,4 +108,79 @@ fn recordings_of_a_directory_are_lines_and_a_configuration_is_data() {
         assert_eq!((output.status.code(), text.contains(expected)), (Some(2), true), "{words:?}: {text}");
     }
     assert!(!place.0.join("canary").exists());
+}
+
+/// Programs in Python and shell take part, and give the same result twice.
+#[test]
+fn programs_in_other_languages_are_controllers() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("gym-programs");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/controller");
+    for name in ["aimd.py", "half.sh"] {
+        fs::copy(examples.join(name), place.0.join(name)).expect(name);
+    }
+    let words = ["gym", "program:./aimd.py", "program:./half.sh", "--json", "--detail", "lte-1/up"];
+    let played = || {
+        let output = tidegate(&place, &[&words[..], &SHORT[..]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        output.stdout
+    };
+    let first = played();
+    assert_eq!(first, played());
+    let document: serde_json::Value = serde_json::from_slice(&first).expect("JSON");
+    let of = |controller: usize| {
+        let record = &document["details"][0]["records"][controller]["record"];
+        record["decisions"].as_array().expect("decisions").clone()
+    };
+    let reasons: std::collections::BTreeSet<String> =
+        of(0).iter().map(|one| one["reason"].as_str().unwrap_or_default().to_owned()).collect();
+    assert!(reasons.contains("delay-high") && reasons.contains("load-high"), "{reasons:?}");
+    assert_eq!(of(1).len(), 2, "half of the highest rate, once for each direction");
+}
+
+/// A program that breaks is stopped and named, and the others' results are kept.
+#[test]
+fn programs_that_break_are_stopped_named_and_scored_as_such() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("gym-broken");
+    let rows: [(&str, &str, &str); 10] = [
+        ("hangs", "echo '{}'; exec sleep 100", "no answer within 3 s of the clock"),
+        ("crashes", "echo '{}'; read a; echo 'oh \u{1b}[31mno' >&2; exit 3", "it ended with exit code 3"),
+        ("killed", "kill -9 $$", "signal 9 ended it"),
+        ("says", "printf 'be \\033]0;title\\007quick\\n'; read a", "at 0.00 s it answered `be "),
+        ("much", "while :; do printf aaaaaaaaaaaaaaaaaaaaaaaa; done", "more than 4096 bytes"),
+        (
+            "errors",
+            "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done >&2",
+            "more than 1048576 bytes",
+        ),
+        ("zero", "echo '{\"up\": 0}'; read a", "up is no rate in bit/s: a number from 8000"),
+        ("lists", "echo '[1]'; read a", "it is no object"),
+        ("twice", "echo '{}\n{}'; read a", "it answered more than one line"),
+        ("reasons", "echo '{\"reason\":\"mood\"}'; read a", "reason is none of begin, fixed"),
+    ];
+    let mut words: Vec<String> = vec!["gym".into(), "fixed:0.8".into()];
+    for (name, text, _) in &rows {
+        place.script(name, format!("#!/bin/sh\nread start\n{text}\n"));
+        words.push(format!("program:./{name}"));
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).chain(SHORT).collect();
+    let output = tidegate(&place, &words);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    for (name, _, expected) in rows {
+        let line =
+            text.lines().find(|line| line.starts_with(&format!("program:./{name} failed in lte-1/up: ")));
+        assert!(line.is_some_and(|line| line.contains(expected)), "{name}: {line:?}\n{text}");
+    }
+    assert!(text.contains("its last words: `oh \\x1b[31mno`"), "{text}");
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "control sequences: {text}");
+    // Nothing is claimed of what has no score.
+    assert!(!text.contains("hangs has a lower"), "{text}");
+    let kept = text.lines().find(|line| line.starts_with("fixed:0.8")).expect("a row");
+    assert!(kept.contains(" ms"), "{kept}");
 }

@@ -18,6 +18,8 @@ pub struct PlotCurve {
     pub line: Vec<(f64, f64)>,
     /// A dot at each of these.
     pub dots: Vec<(f64, f64)>,
+    /// Names of the dots, in their order; none: they have none.
+    pub labels: Vec<String>,
     /// Intervals: a place across, and from where to where.
     pub bars: Vec<(f64, f64, f64)>,
     /// A closed line around a dot.
@@ -75,6 +77,15 @@ pub fn curves(
             plot.line(&format!("{line} whisker"), &[Some((*x, *low)), Some((*x, *high))]);
         }
         plot.dots(&format!("{line} spot large-spot"), curve.dots.iter().copied());
+        for ((x, y), label) in curve.dots.iter().zip(&curve.labels) {
+            let (across, down) = (plot.x.scale.share(*x), (1.0 - plot.y.scale.share(*y)) * height);
+            // Towards the right edge a name stands before its dot.
+            if across > 0.75 {
+                plot.text_before("ink", across * 100.0, down - 5.0, label);
+            } else {
+                plot.text_behind("ink", across * 100.0, down - 5.0, label);
+            }
+        }
     }
     for (n, curve) in curves.iter().enumerate() {
         let x = if n % beside == 0 { "0" } else { "50" };

@@ -259,6 +259,15 @@ impl Plot {
         let _ = write!(self.over, "<text class=\"{class}\" x=\"{x}%\" dx=\"9\" y=\"{y}\">{text}</text>");
     }
 
+    /// A text a little before a place given in percent of the width.
+    pub(super) fn text_before(&mut self, class: &str, percent: f64, down: f64, text: &str) {
+        let (x, y, text) = (short(percent), short(down), escape(text));
+        let _ = write!(
+            self.over,
+            "<text class=\"{class}\" x=\"{x}%\" dx=\"-9\" y=\"{y}\" text-anchor=\"end\">{text}</text>"
+        );
+    }
+
     /// The horizontal axis only: its grid from top to bottom, its figures below.
     pub(super) fn downward_grid(&mut self) {
         for (value, text) in self.x.marked_across() {

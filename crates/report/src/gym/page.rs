@@ -1,7 +1,7 @@
 //! The page: everything in one file, nothing from the network, readable without scripts.
 
 use super::detail;
-use crate::chart::{Axis, Drawing, LOOKS, Look, PlotCurve, Scale, curves};
+use crate::chart::{Axis, Drawing, Look, PlotCurve, Scale, curves};
 use crate::html::document::document;
 use crate::html::parts::{Data, Reading, THE_SAME, Tabled as _, ending, figure, prose};
 use crate::percent;
@@ -47,12 +47,12 @@ fn front(gym: &GymDocument) -> Markup {
             "median delay, ms",
             "p95, ms",
             "p99, ms",
-            "p95 in the worst tenth, ms",
+            "p95, bad cases, ms",
             "line used",
             "regret, ms",
-            "left unused",
-            "p95 over the best fixed rate's",
-            "on the front",
+            "unused",
+            "of fixed",
+            "front",
         ]
         .map(str::to_owned)
         .to_vec(),
@@ -70,7 +70,7 @@ fn front(gym: &GymDocument) -> Markup {
                 &[drawing],
                 html! {
                     b { "The front" }
-                    ": each controller over all cases. Lower is less delay, further to the right is more of the \
+                    ": each controller over all cases; nobody is both less late and uses more than those on the front. Lower is less delay, further to the right is more of the \
                      line used; known is the yardstick that knows the line, which no controller can."
                 },
                 Reading::None,
@@ -112,24 +112,34 @@ fn drawing(gym: &GymDocument) -> Option<Drawing> {
         gym.comparison.controllers.iter().filter(|one| one.cases > 0 && one.call_ms[1] > 0.0).collect();
     let place = |one: &ControllerSummary| (one.utilisation, one.call_ms[1] * MS);
     let mut series: Vec<PlotCurve> = Vec::new();
-    let curve = |name: &str, look: usize, dots: Vec<(f64, f64)>, line: Vec<(f64, f64)>| PlotCurve {
-        name: name.to_owned(),
-        look: Look(look),
-        line,
-        dots,
-        bars: Vec::new(),
-        outline: Vec::new(),
+    let mut add = |name: &str, of: &[&ControllerSummary], dots: bool, line: bool| {
+        let places: Vec<(f64, f64)> = of.iter().map(|one| place(one)).collect();
+        series.push(PlotCurve {
+            name: name.to_owned(),
+            look: Look(series.len()),
+            line: if line { places.clone() } else { Vec::new() },
+            dots: if dots { places } else { Vec::new() },
+            labels: of.iter().map(|one| one.name.clone()).collect(),
+            bars: Vec::new(),
+            outline: Vec::new(),
+        });
     };
-    // Fixed rates are one thing with several values.
-    let (fixed, single): (Vec<&ControllerSummary>, Vec<&ControllerSummary>) =
-        shown.iter().copied().partition(|one| one.name.starts_with("fixed:"));
-    for one in single.into_iter().take(LOOKS - 1) {
-        series.push(curve(&one.name, series.len(), vec![place(one)], Vec::new()));
+    // Fixed rates are one thing with several values, and so are the aims of tidegate's own.
+    let of = |is: fn(&str) -> bool| sorted(shown.iter().copied().filter(|one| is(&one.name)).collect());
+    let is_own = |name: &str| name == "tidegate" || name.starts_with("tidegate:");
+    let is_single = |name: &str| !name.starts_with("tidegate") && !name.starts_with("fixed:");
+    for (name, several) in [("tidegate", of(is_own)), ("fixed rates", of(|name| name.starts_with("fixed:")))]
+    {
+        if !several.is_empty() {
+            add(name, &several, true, true);
+        }
     }
-    if !fixed.is_empty() {
-        let mut dots: Vec<(f64, f64)> = fixed.into_iter().map(place).collect();
-        dots.sort_by(|one, other| one.0.total_cmp(&other.0));
-        series.push(curve("fixed rates", series.len(), dots.clone(), dots));
+    for one in of(is_single) {
+        add(&one.name, &[one], true, false);
+    }
+    let front = sorted(shown.iter().copied().filter(|one| one.on_front).collect());
+    if front.len() > 1 {
+        add("the front", &front, false, true);
     }
     let values = || series.iter().flat_map(|one| &one.dots).map(|dot| dot.1);
     let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
@@ -140,6 +150,12 @@ fn drawing(gym: &GymDocument) -> Option<Drawing> {
     let up = Axis::log_spans((low * 0.8) as u64, (high * 1.25) as u64);
     let title = "Delay against use of the line";
     Some(curves(title, title, (across, up), ("line used", "p95 of a call, one way"), HEIGHT, &series))
+}
+
+/// By how much of the line they use.
+fn sorted(mut of: Vec<&ControllerSummary>) -> Vec<&ControllerSummary> {
+    of.sort_by(|one, other| one.utilisation.total_cmp(&other.utilisation));
+    of
 }
 
 /// Who is better than whom.
@@ -157,7 +173,21 @@ fn comparison(gym: &GymDocument) -> Markup {
             })
             .collect(),
     };
-    html! { section { h2 { "One against another" } (data.table()) } }
+    let aims = gym.controllers.iter().zip(&gym.comparison.at_an_aim);
+    let aims = aims.filter_map(|(name, share)| Some(format!("{name} in {}", percent((*share)?))));
+    let aims: Vec<String> = aims.collect();
+    html! {
+        section {
+            h2 { "One against another" }
+            (data.table())
+            @if !aims.is_empty() {
+                p {
+                    "At one of its aims tidegate has a lower p95, and uses as much of the line, than "
+                    (aims.join(", ")) " of the cases."
+                }
+            }
+        }
+    }
 }
 
 /// Every score.

@@ -1,12 +1,16 @@
 //! The gym on all processors: every case with every controller. The result does not depend on how many
 //! processors there are.
 
+mod program;
+
 use crate::error::Error;
+use program::ProgramController;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tidegate_gym::{
-    CaseDetail, CaseRow, ControllerChoice, DetailRecord, GymCase, GymFailure, GymRecord, GymScore, run_case,
+    CaseDetail, CaseRow, ControllerChoice, DetailRecord, GymCase, GymFailure, GymRecord, GymRun, GymScore,
+    run_case,
 };
 
 /// The most cases, and the most runs, of one visit.
@@ -31,6 +35,9 @@ pub struct GymWatch<'w> {
     /// Hears that one more run is done.
     pub done: &'w (dyn Fn() + Sync),
 }
+
+/// A program that hung so often is not started again: each time costs its time limit.
+const MAX_HANGS: usize = 3;
 
 /// What came of a run.
 type Outcome = Result<(GymScore, Option<GymRecord>), String>;
@@ -106,6 +113,7 @@ fn all(
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
     let workers = job.workers.unwrap_or_else(processors).min(runs).max(1);
     let next = AtomicUsize::new(0);
+    let hangs: Vec<AtomicUsize> = job.controllers.iter().map(|_| AtomicUsize::new(0)).collect();
     let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; runs]);
     let work = || {
         while !watch.stop.load(Ordering::Relaxed) {
@@ -114,7 +122,7 @@ fn all(
                 break;
             }
             let (case, controller) = of(n);
-            let outcome = one(&job.cases[case], &job.controllers[controller], records);
+            let outcome = one(&job.cases[case], &job.controllers[controller], records, &hangs[controller]);
             outcomes.lock().unwrap_or_else(PoisonError::into_inner)[n] = Some(outcome);
             (watch.done)();
         }
@@ -133,10 +141,30 @@ fn all(
         .ok_or_else(|| Error::Partial(format!("stopped after {done} of {runs} runs; nothing is kept")))
 }
 
-fn one(case: &GymCase, controller: &ControllerChoice, records: bool) -> Outcome {
-    let mut made = controller.build(case)?;
-    let run = run_case(case, made.as_mut(), records).map_err(|error| error.to_string())?;
+fn one(case: &GymCase, controller: &ControllerChoice, records: bool, hangs: &AtomicUsize) -> Outcome {
+    let run = match controller {
+        ControllerChoice::Program(path) => with_program(case, path, records, hangs)?,
+        _ => {
+            let mut made = controller.build(case)?;
+            run_case(case, made.as_mut(), records).map_err(|error| error.to_string())?
+        }
+    };
     Ok((run.score, run.record))
+}
+
+fn with_program(case: &GymCase, path: &str, records: bool, hangs: &AtomicUsize) -> Result<GymRun, String> {
+    if hangs.load(Ordering::Relaxed) >= MAX_HANGS {
+        return Err(format!("not started: it hung {MAX_HANGS} times before"));
+    }
+    let mut program = ProgramController::start(path, case.line.limits())?;
+    let run = run_case(case, &mut program, records).map_err(|error| error.to_string());
+    match program.failure() {
+        Some(failure) => {
+            hangs.fetch_add(usize::from(failure.hung), Ordering::Relaxed);
+            Err(failure.why.clone())
+        }
+        None => run,
+    }
 }
 
 #[cfg(test)]
