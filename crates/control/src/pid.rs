@@ -1,10 +1,10 @@
 //! A PID controller of the queueing delay behind the shaper: our own design.
 //!
-//! Principles. The error is how far the delay is from the target, in targets. Each reading moves the logarithm
-//! of the rate by three terms: how the error changed, the error itself for as long as it lasts, and how its
-//! change changed. The first two are the form of PIE's control law (RFC 8033, section 4.2), with a rate instead
-//! of a drop probability. It measures the queue as tidegate's own controller does, and has none of its other
-//! rules: it shows what those are worth.
+//! Principles. The error is how far the delay is from the target, in targets. Each reading changes the
+//! rate, as a share of itself, by three terms: how the error changed, the error itself for as long as it
+//! lasts, and how its change changed. The first two are the form of PIE's control law (RFC 8033, section
+//! 4.2), with a rate instead of a drop probability. It measures the queue as tidegate's own controller
+//! does, and has none of its other rules: it shows what those are worth.
 
 use crate::controller::{
     ControlEvent, ControlReason, Controlled, PerDirection, RateController, RateDecision, RateDirection,

@@ -25,8 +25,8 @@ const LINES: [u64; 2] = [501, 502];
 const AIMS: [f64; 5] = [1.0, 0.15, 0.3, 0.5, 3.0];
 /// As much of the line used, within this share of the capacity: as `tidegate gym` counts it.
 const AS_MUCH: f64 = 0.02;
-/// Where the search begins: what 22 steps found from values chosen by hand, by the controller as it was before
-/// a path that is a little longer was told from a short queue. Name, value, least, most.
+/// Where the search begins: what 22 steps found from values chosen by hand, by the controller as it was
+/// before a path that is a little longer was told from a short queue. Name, value, least, most.
 const BEGIN: [(&str, f64, f64, f64); 13] = [
     ("target", 0.0122, 0.004, 0.03),
     ("drain", 0.25, 0.05, 1.0),

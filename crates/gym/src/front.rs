@@ -53,8 +53,8 @@ pub struct GymComparison {
     /// For each controller and each other one: the share of the cases in which the first has the lower p95
     /// and carries at least as much (within 2 % of the capacity).
     pub better: Vec<Vec<Option<f64>>>,
-    /// Against each controller: the share of the cases in which tidegate's own has the lower p95 at one of its
-    /// aims that carry at least as much; nothing against itself, and where there is one aim only.
+    /// Against each controller: the share of the cases in which tidegate's own has the lower p95 at one of
+    /// its aims that carry at least as much; nothing against itself, and where there is one aim only.
     pub at_an_aim: Vec<Option<f64>>,
 }
 
