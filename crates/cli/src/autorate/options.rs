@@ -14,7 +14,7 @@ use tidegate_prober::probe_targets::MAX_PROBE_TARGETS;
 /// `kill -9`, the rates that it found are put back.
 #[derive(Clone, Debug, Parser)]
 #[command(after_help = "\
-Controllers: tidegate (its own), cake-autorate and sqm-autorate (their algorithms), fixed:SHARE (of the base \
+Controllers: tidegate (its own; tidegate:AIM), cake-autorate and sqm-autorate (their algorithms), pid, fixed:SHARE (of the base \
 rate). \
 `tidegate gym` tries them in simulation.
 

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 use tidegate_control::{
     CakeAutorate, CakeAutorateSettings, ControlReason, FixedRates, OwnController, OwnSettings, PerDirection,
-    RateController, RateDirection, RateLimits, SqmAutorate, SqmAutorateSettings,
+    PidController, PidSettings, RateController, RateDirection, RateLimits, SqmAutorate, SqmAutorateSettings,
 };
 use tidegate_gym::ControllerChoice;
 use tidegate_netlink::Kernel;
@@ -176,8 +176,9 @@ pub(super) fn controller(
     probe_step: Duration,
 ) -> Result<Box<dyn RateController + Send>> {
     Ok(match choice {
-        ControllerChoice::Own => {
-            let usual = OwnSettings::new(limits);
+        ControllerChoice::Own | ControllerChoice::OwnAiming(_) => {
+            let aim = if let ControllerChoice::OwnAiming(aim) = choice { *aim } else { 1.0 };
+            let usual = OwnSettings::new(limits).aiming(aim);
             // Probes that are far apart are no sign of a silent line.
             let silent = usual.silent.max(SILENT_PROBES * probe_step.as_secs_f64());
             Box::new(OwnController::new(OwnSettings { silent, ..usual }))
@@ -200,6 +201,12 @@ pub(super) fn controller(
         ControllerChoice::Fixed(share) => {
             let rate = |base: u64| ((base as f64 * share) as u64).max(LEAST_RATE);
             Box::new(FixedRates::new(PerDirection { up: rate(limits.base.up), down: rate(limits.base.down) }))
+        }
+        ControllerChoice::Pid => Box::new(PidController::new(PidSettings::new(limits))),
+        ControllerChoice::Program(path) => {
+            return invalid(format!(
+                "`program:{path}`: programs can be tried in `tidegate gym`, not run live"
+            ));
         }
         ControllerChoice::Known => {
             return invalid("the controller `known` knows the line's capacity, which nobody does live");
