@@ -1,7 +1,7 @@
 //! Tunes tidegate's own controller: random search over its settings, on lines that no published figure uses.
 //!
 //! ```sh
-//! cargo run --release -p tidegate-gym --example tune -- 40    # steps; the same number gives the same result
+//! cargo run --release -p tidegate-sessions --example gym_tune -- 40    # steps; the same number gives the same result
 //! ```
 //!
 //! Each step changes about a third of the settings by a factor, and keeps the change if the result is better.
@@ -150,7 +150,7 @@ fn main() -> Result<(), String> {
     let steps: u32 = std::env::args()
         .nth(1)
         .map_or(Ok(20), |words| words.parse())
-        .map_err(|_| "usage: tune [STEPS]: how many changes are tried, a number".to_owned())?;
+        .map_err(|_| "usage: gym_tune [STEPS]: how many changes are tried, a number".to_owned())?;
     let cases = cases()?;
     let rivals = play(&cases, 2, |case, which| -> Box<dyn RateController + Send> {
         match which {
