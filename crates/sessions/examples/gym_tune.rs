@@ -1,7 +1,7 @@
 //! Tunes tidegate's own controller: random search over its settings, on lines that no published figure uses.
 //!
 //! ```sh
-//! cargo run --release -p tidegate-sessions --example gym_tune -- 40    # steps; the same number gives the same result
+//! cargo run --release -p tidegate-sessions --example gym_tune -- 10
 //! ```
 //!
 //! Each step changes about a third of the settings by a factor, and keeps the change if the result is better.
