@@ -1,8 +1,11 @@
 //! What stands beside a class and must not be taken for it: filters before its tree, the delay of a netem,
 //! rules that let packets out earlier.
 
-use crate::common::{check_finding, reading, silent};
-use tidegate_inspect::{Rule, check};
+use crate::common::{check_finding, given, reading, silent};
+use std::net::IpAddr;
+use tidegate_inspect::{Explainer, Packet, PolicyModel, Rule, check};
+use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::{LinkOp, Op};
 
 const PAIR: &str = "tc qdisc add dev eth0 root handle 1: htb default 2\n\
                     tc class add dev eth0 parent 1: classid 1:1 htb rate 8mbit\n\
@@ -92,4 +95,45 @@ fn no_packet_is_shown_where_addresses_are_translated() {
         &[Rule::Connmark],
         &["connections get mark 2", "stays as it was; ; restore it"],
     );
+}
+
+/// A port forward: what is sent to the machine's own address leaves by the class of the host behind it.
+#[test]
+fn a_packet_for_the_machine_is_followed_to_the_host_behind_it() {
+    let tree = "tc qdisc add dev eth1 root handle 1: htb default 2\n\
+                tc class add dev eth1 parent 1: classid 1:1 htb rate 5mbit\n\
+                tc class add dev eth1 parent 1: classid 1:2 htb rate 5mbit\n\
+                tc filter add dev eth1 parent 1: protocol ip u32 match ip dst 192.168.1.9 flowid 1:1\n\
+                iptables -t nat -A PREROUTING -i eth0 -p tcp --dport 2222 -j DNAT \
+                --to-destination 192.168.1.9:22";
+    let mut input = given(&["eth0", "eth1"], tree);
+    let (address, prefix) = (IpAddr::from([192, 0, 2, 2]), 24);
+    input.ops.push(Op::Link(LinkOp::Address { name: "eth0".into(), add: true, address, prefix }));
+    let policy = PolicyModel::new(input);
+    let mut explainer = Explainer::new(&policy);
+    let mut end = |words: &str| {
+        let packet = Packet::parse(words).expect(words);
+        let course = explainer.course(&packet).expect(words);
+        explainer.explain(&packet, course).end.text
+    };
+    let forwarded = end("tcp 203.0.113.9:20000 > 192.0.2.2:2222 syn in eth0");
+    assert!(forwarded.starts_with("eth1 1:1"), "{forwarded}");
+    let own = end("tcp 203.0.113.9:20000 > 192.0.2.2:22 syn in eth0");
+    assert!(own.starts_with("goes on to this machine itself: 192.0.2.2 is an address of eth0"), "{own}");
+}
+
+/// Asked of Linux 6.1: "Cannot allocate memory" for 1 to 255 bytes, and the filter is not there.
+#[test]
+fn a_policer_for_very_short_packets_is_refused() {
+    let filters = |mtu: u32| {
+        let text = format!(
+            "tc qdisc add dev eth0 root handle 1: prio\n\
+             tc filter add dev eth0 parent 1: protocol ip u32 match u32 0 0 police rate 8kbit burst 1000 \
+             mtu {mtu} drop flowid 1:1"
+        );
+        let policy = reading(&["eth0"], &text);
+        let is_filter = |dump: &&FilterDump| matches!(dump.entry, FilterEntry::Filter { .. });
+        policy.filters.iter().filter(is_filter).count()
+    };
+    assert_eq!([0, 1, 100, 255, 256, 300].map(filters), [1, 0, 0, 0, 1, 1]);
 }
