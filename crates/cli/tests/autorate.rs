@@ -153,7 +153,7 @@ fn wrong_usage_has_a_remedy() {
         (&["none0", "--target", "127.0.0.1"], "none0: "),
         (&["lo", "--target", "127.0.0.1"], "the noqueue at the root of lo holds no rate: give it one"),
         (&["eth0", "--down", "eth0", "--target", "127.0.0.1"], "eth0 cannot shape both directions"),
-        (&["eth0", "--controller", "known"], "which nobody does live"),
+        (&["eth0", "--controller", "known"], "which is not known live"),
         (&["eth0", "--target", "127.0.0.1", "--min", "30mbit"], "must rise in this order"),
         (&["eth0", "--target", "127.0.0.1", "--max", "30mbit,9mbit"], "whose device is not given"),
         (

@@ -175,12 +175,7 @@ impl OwnController {
     pub fn new(settings: OwnSettings) -> OwnController {
         let limits = settings.limits;
         let sides = PerDirection::of(|direction| Side {
-            rate: Controlled::new(
-                direction,
-                limits.base[direction],
-                limits.least[direction],
-                limits.most[direction],
-            ),
+            rate: limits.controlled(direction),
             base: limits.base[direction] as f64,
             readings: VecDeque::new(),
             draining: None,

@@ -67,12 +67,7 @@ impl PidController {
     pub fn new(settings: PidSettings) -> PidController {
         let limits = settings.limits;
         let sides = PerDirection::of(|direction| Side {
-            rate: Controlled::new(
-                direction,
-                limits.base[direction],
-                limits.least[direction],
-                limits.most[direction],
-            ),
+            rate: limits.controlled(direction),
             base: limits.base[direction] as f64,
             errors: [0.0; 2],
         });

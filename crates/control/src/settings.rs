@@ -1,6 +1,6 @@
 //! Settings of controllers: limits of rates, and `KEY=VALUE` files.
 
-use crate::controller::PerDirection;
+use crate::controller::{Controlled, PerDirection, RateDirection};
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -17,6 +17,14 @@ pub struct RateLimits {
     pub base: PerDirection<u64>,
     /// Never faster.
     pub most: PerDirection<u64>,
+}
+
+impl RateLimits {
+    /// A direction's rate between these limits, the base rate to begin with.
+    #[must_use]
+    pub fn controlled(&self, direction: RateDirection) -> Controlled {
+        Controlled::new(direction, self.base[direction], self.least[direction], self.most[direction])
+    }
 }
 
 /// A setting that cannot be taken.

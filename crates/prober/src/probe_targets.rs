@@ -274,7 +274,7 @@ fn time_request(sign: message::Sign, sequence: u16, now_ms: u32) -> Vec<u8> {
 }
 
 /// The last bits of the number of the request that a message replies to, and the times in it (received, sent
-/// again). `None`: it is no reply to a request of ours.
+/// again). `None`: it is no reply to one of these requests.
 fn reply(bytes: &[u8], sign: message::Sign, v6: bool) -> Option<(u16, Option<[u32; 2]>)> {
     let head = bytes.get(..message::HEAD)?;
     if head[1] != 0 || head[4..6] != sign.identifier.to_be_bytes() {

@@ -121,7 +121,7 @@ fn judge(cases: &[GymCase], own: &[Vec<GymScore>], rivals: &[Vec<GymScore>]) -> 
             let as_much = |score: &&GymScore| score.utilisation >= rival.utilisation - AS_MUCH;
             let best = own.iter().filter(as_much).map(|score| score.call_p95_ms).reduce(f64::min);
             if is_named {
-                // Nothing of ours uses as much: the one that uses most is compared.
+                // No aim uses as much: the one that uses most is compared.
                 let most = || own.iter().map(|score| score.call_p95_ms).fold(0.0, f64::max);
                 worse += if best.unwrap_or_else(most) > 1.1 * rival.call_p95_ms { 1.0 } else { 0.0 };
                 continue;

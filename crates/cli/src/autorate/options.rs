@@ -14,12 +14,11 @@ use tidegate_prober::probe_targets::MAX_PROBE_TARGETS;
 /// `kill -9`, the rates that it found are put back.
 #[derive(Clone, Debug, Parser)]
 #[command(after_help = "\
-Controllers: tidegate (its own; tidegate:AIM), cake-autorate and sqm-autorate (their algorithms), pid, fixed:SHARE (of the base \
-rate). \
-`tidegate gym` tries them in simulation.
+Controllers: tidegate (its own; tidegate:AIM), cake-autorate and sqm-autorate (their algorithms), pid, \
+fixed:SHARE (of the base rate). `tidegate gym` tries them in simulation.
 
-No host is probed unless --target names it. Best is a server that you run, near the line's other end. Of hosts of others \
-name at least eight, so that each is probed about three times a second at most.
+No host is probed unless --target names it. Best is a server that you run, near the line's other end. Of hosts \
+of others name at least eight, so that each is probed about three times a second at most.
 
 Exit codes: 0 it ran, and the rates that were found are back; 1 a rate could not be put back; 2 wrong usage or input: \
 no shaper, no target; 4 not permitted.

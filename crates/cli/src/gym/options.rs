@@ -16,8 +16,8 @@ use tidegate_syntax::units::parse_rate;
 #[command(after_help = "\
 Controllers: tidegate (its own), tidegate:AIM (0.1 to 4; below 1 less delay, above 1 more use of the line), \
 cake-autorate and sqm-autorate (their algorithms, from their documentation), pid (of the delay), program:PATH (in \
-any language, in a sandbox), fixed:SHARE (of the line's mean rate, 0.01 to 100), known (the yardstick). The baselines known, fixed:0.5, fixed:0.75 and fixed:1 \
-are always there. docs/gym.md has the scores, the cases and how the controllers were written.
+any language, in a sandbox), fixed:SHARE (of the line's mean rate, 0.01 to 100), known (the yardstick). The \
+baselines known, fixed:0.5, fixed:0.75 and fixed:1 are always there. docs/gym.md has the scores, the cases and how the controllers were written.
 
 Exit codes: 0 done; 1 a controller failed in a case; 2 wrong usage or input; 3 partial result (interrupted).
 

@@ -651,7 +651,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip tos 0x08 0x1c f
     let arriving = "tc qdisc add dev eth1 ingress\n\
          tc filter add dev eth1 parent ffff: protocol ip pref 9 matchall action pedit ex munge ip ttl set 9";
     assert_eq!(ids(arriving), "line 0, note C4\nline 9, warning R2\n");
-    // What a mark becomes is followed, whoever writes it.
+    // What a mark becomes is followed, also where a filter writes it.
     let marked = arriving.replace("pedit ex munge ip ttl set 9", "skbedit mark 7");
     assert_eq!(ids(&marked), decided);
 }

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::reading;
-use tidegate_gateway::EgressPath;
+use tidegate_gateway::{DeviceId, EgressPath};
 use tidegate_inspect::{Arrival, Packet, PacketEntry, Prober, Reached};
 use tidegate_packet::{RandomSource, Seeded};
 use tidegate_policy::netfilter::Connstate;
@@ -258,6 +258,16 @@ fn packet(draws: &mut Seeded) -> Packet {
     Packet::parse(&words).unwrap_or_else(|error| panic!("{words}: {error:?}"))
 }
 
+/// A packet that leaves by the first device: routed from the second, or the machine's own.
+fn leaving(draws: &mut Seeded, (eth0, eth1): (DeviceId, Option<DeviceId>)) -> (Packet, PacketEntry) {
+    let mut packet = packet(draws);
+    // Only the machine itself sends ARP.
+    let local = !packet.is_ip() || draws.u32().is_multiple_of(4);
+    packet.from = (!local).then(|| "eth1".into());
+    let route = if local { EgressPath::Local } else { EgressPath::Forwarded(eth1) };
+    (packet, PacketEntry::Leaves(eth0, route))
+}
+
 #[test]
 fn sets_and_engine_agree_on_random_policies() {
     let (mut draws, mut compared) = (Seeded::new(11), 0);
@@ -268,12 +278,7 @@ fn sets_and_engine_agree_on_random_policies() {
         let mut prober = Prober::new(&reading);
         let (eth0, eth1) = (prober.device("eth0").expect("eth0"), prober.device("eth1"));
         for _ in 0..40 {
-            let mut packet = packet(&mut draws);
-            // Only the machine itself sends ARP.
-            let local = !packet.is_ip() || draws.u32().is_multiple_of(4);
-            packet.from = (!local).then(|| "eth1".into());
-            let route = if local { EgressPath::Local } else { EgressPath::Forwarded(eth1) };
-            let course = PacketEntry::Leaves(eth0, route);
+            let (packet, course) = leaving(&mut draws, (eth0, eth1));
             let way = prober.travel(&packet, course);
             let waits = way.stop_at(eth0).and_then(|stop| stop.leaf_class());
             let handles = reached.classes(&reading, &packet, way.state, "eth0", course);
@@ -298,11 +303,7 @@ fn sets_follow_what_filters_write_and_where_tables_lead() {
         let mut prober = Prober::new(&reading);
         let (eth0, eth1) = (prober.device("eth0").expect("eth0"), prober.device("eth1"));
         for _ in 0..40 {
-            let mut packet = packet(&mut draws);
-            let local = !packet.is_ip() || draws.u32().is_multiple_of(4);
-            packet.from = (!local).then(|| "eth1".into());
-            let route = if local { EgressPath::Local } else { EgressPath::Forwarded(eth1) };
-            let course = PacketEntry::Leaves(eth0, route);
+            let (packet, course) = leaving(&mut draws, (eth0, eth1));
             let way = prober.travel(&packet, course);
             let Some(waits) = way.stop_at(eth0).and_then(|stop| stop.leaf_class()) else { continue };
             let handles = reached.classes(&reading, &packet, way.state, "eth0", course);

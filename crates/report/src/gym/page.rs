@@ -70,8 +70,9 @@ fn front(gym: &GymDocument) -> Markup {
                 &[drawing],
                 html! {
                     b { "The front" }
-                    ": each controller over all cases; nobody is both less late and uses more than those on the front. Lower is less delay, further to the right is more of the \
-                     line used; known is the yardstick that knows the line, which no controller can."
+                    ": each controller over all cases; no other is both less late and uses more than those on \
+                     the front. Lower is less delay, further to the right is more of the line used; known is the \
+                     yardstick that knows the line, which no controller can."
                 },
                 Reading::None,
                 &table,

@@ -239,7 +239,7 @@ pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
     }
     let begun = Instant::now();
     while runtime.steered(name).exists() && begun.elapsed() < TRIES {
-        // Whoever has the lock puts back what he finds: a process that was started after the dead one.
+        // The process that has the lock puts back what is there: one that was started after the dead one.
         if let Some(_alone) = RuntimeDir::take_within(&runtime.steering(name), PAUSE)? {
             let _ = put_back(&runtime, name)?;
             return Ok(());

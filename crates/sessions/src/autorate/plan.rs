@@ -209,7 +209,7 @@ pub(super) fn controller(
             ));
         }
         ControllerChoice::Known => {
-            return invalid("the controller `known` knows the line's capacity, which nobody does live");
+            return invalid("the controller `known` knows the line's capacity, which is not known live");
         }
     })
 }

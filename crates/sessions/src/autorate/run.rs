@@ -267,7 +267,7 @@ impl Live<'_> {
             && now.is_ok_and(|now| now.found() / 8 == self.rates[direction] / 8)
     }
 
-    /// Sets the rates that were found, of shapers that nobody else changed.
+    /// Sets the rates that were found, of shapers that no other program changed.
     fn set_found(&mut self) {
         for direction in RateDirection::BOTH {
             if !self.is_ours(direction) {

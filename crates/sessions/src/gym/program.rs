@@ -112,6 +112,13 @@ impl ProgramController {
             why: format!("no answer within {} s of the clock", limit.as_secs()),
             hung: true,
         };
+        // What it printed since its last answer, it was not asked for.
+        let early = tidegate_sys::poll::readable(&[self.program.stdout.as_fd()], Duration::ZERO);
+        if early.is_ok_and(|ready| ready == [true])
+            && self.program.stdout.read(&mut [0_u8; 1]).is_ok_and(|count| count > 0)
+        {
+            return Err(failed("it answered more than one line, or before it was asked".to_owned()));
+        }
         let set = self.program.stdin.set_write_timeout(Some(limit));
         match set.and_then(|()| self.program.stdin.write_all(line.as_bytes())) {
             Ok(()) => {}
