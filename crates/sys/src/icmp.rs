@@ -45,8 +45,8 @@ impl Icmp {
         Ok(made)
     }
 
-    /// A raw one, which receives messages of these ICMP types from that host, also where another program asked for
-    /// them.
+    /// A raw one, which receives messages of these ICMP types from that host, also where another program
+    /// asked for them.
     ///
     /// # Errors
     /// What the kernel reports; it needs CAP_NET_RAW.
