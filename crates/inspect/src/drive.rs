@@ -2,11 +2,12 @@
 //! too.
 
 use crate::reading::{CARRIED_OUT_AT, CLSACT_EGRESS, PolicyModel};
+use crate::walk::outcome::{acts, redirects};
 use std::collections::BTreeMap;
 use tidegate_gateway::{DeviceId, EgressPath, Gateway, GatewayContext, XmitStatus};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Head, Meta, Nanos, Pool, Rate, Seeded, Time};
-use tidegate_policy::dump::{ClassDump, FilterEntry, QdiscDump};
+use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{Act, ClassLayout, ClassOp, ClassParams, Kind, Op, QdiscOp, QdiscParams, Verb};
 use tidegate_syntax::{Env, tc};
 
@@ -198,10 +199,9 @@ impl<'r> Bench<'r> {
 /// them back before; what an ifb sends of another device's packets goes on to that one's queues.
 fn is_between(reading: &PolicyModel, dev: &str) -> bool {
     reading.filters.iter().any(|dump| {
-        let FilterEntry::Filter { actions, .. } = &dump.entry else { return false };
-        let led = actions.iter().filter_map(|one| one.action.act.redirects_to()).any(|to| to == dev);
+        let led = redirects(dump).any(|to| to == dev);
         let before = dump.dev == dev && dump.parent == CLSACT_EGRESS;
-        led && !reading.arrives(dump) || before && actions.iter().any(|one| !only_writes(&one.action.act))
+        led && !reading.arrives(dump) || before && !acts(dump).all(only_writes)
     })
 }
 

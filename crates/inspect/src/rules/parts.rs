@@ -6,7 +6,7 @@ use super::defaults;
 use crate::finding::Finding;
 use crate::reach::Reached;
 use crate::reading::PolicyModel;
-use crate::walk::outcome::followed;
+use crate::walk::outcome::{followed, redirects};
 use crate::walk::ways::marks_connections;
 use crate::words::named;
 use std::collections::BTreeSet;
@@ -73,12 +73,7 @@ pub(super) fn check(context: &mut RuleContext<'_>, families: &[Checks], conditio
 fn sources(reading: &PolicyModel, device: &str) -> BTreeSet<String> {
     let mut sources = BTreeSet::from([device.to_owned()]);
     loop {
-        let leads = |dump: &&FilterDump| match &dump.entry {
-            FilterEntry::Filter { actions, .. } => {
-                actions.iter().filter_map(|one| one.action.act.redirects_to()).any(|to| sources.contains(to))
-            }
-            _ => false,
-        };
+        let leads = |dump: &&FilterDump| redirects(dump).any(|to| sources.contains(to));
         let more: Vec<String> = reading.filters.iter().filter(leads).map(|dump| dump.dev.clone()).collect();
         let before = sources.len();
         sources.extend(more);

@@ -11,7 +11,7 @@ use crate::walk::u32::U32Tables;
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
-use tidegate_policy::{FilterParams, FlowMode, FlowParams, FlowerParams};
+use tidegate_policy::{FilterParams, FlowMode, FlowParams, FlowerField, FlowerParams};
 
 /// Filters of one preference.
 #[derive(Debug)]
@@ -118,14 +118,10 @@ fn flower(dump: &FilterDump) -> Option<&FlowerParams> {
 }
 
 /// What a filter compares, whatever it compares it with: filters of one preference are evaluated in groups.
-fn compared_fields(flower: &FlowerParams) -> Vec<(tidegate_policy::FlowerField, Option<u128>)> {
-    let mut fields: Vec<_> =
-        flower.keys.iter().map(|key| (key.field, (!key.range).then_some(key.mask))).collect();
-    if flower.indev.is_some() {
-        // No key names a device: this stands for it.
-        fields.push((tidegate_policy::FlowerField::NumVlans, None));
-    }
-    fields
+/// The second: the device that packets came in by, too.
+fn compared_fields(flower: &FlowerParams) -> (Vec<(FlowerField, Option<u128>)>, bool) {
+    let compared = flower.keys.iter().map(|key| (key.field, (!key.range).then_some(key.mask)));
+    (compared.collect(), flower.indev.is_some())
 }
 
 /// How packets come to a list of filters.

@@ -182,12 +182,17 @@ impl Outcome {
 }
 
 /// The actions of a filter.
-fn acts(dump: &FilterDump) -> impl Iterator<Item = &Act> {
+pub(crate) fn acts(dump: &FilterDump) -> impl Iterator<Item = &Act> {
     let actions = match &dump.entry {
         FilterEntry::Filter { actions, .. } => &actions[..],
         _ => &[],
     };
     actions.iter().map(|dump| &dump.action.act)
+}
+
+/// The devices that a filter redirects packets to.
+pub(crate) fn redirects(dump: &FilterDump) -> impl Iterator<Item = &str> {
+    acts(dump).filter_map(Act::redirects_to)
 }
 
 /// Does a filter write what packets carry?

@@ -65,7 +65,7 @@ impl States {
 }
 
 /// Packets on their way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Passing {
     pub(crate) set: Set,
     pub(crate) states: Map,

@@ -5,7 +5,7 @@ use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::View;
 use crate::sets::set::{Space, Vocabulary};
 use crate::walk::list::{Coming, List, lists};
-use crate::walk::outcome::{asks_connections, rewrites_any};
+use crate::walk::outcome::{asks_connections, redirects, rewrites_any};
 use crate::walk::rules::{Hook, RuleKey, RuleSeen, Walk, fits};
 use crate::walk::state::{Passing, Priority, State, States};
 use crate::walk::tree::{Classes, HOOKS, Led, Place, Seen, Tree, classes_of, lists_of};
@@ -491,15 +491,6 @@ fn lists_with_actions(reading: &PolicyModel, device: &str) -> usize {
         |dump: &&FilterDump| dump.dev == device && dump.parent != HOOKS && dump.parent != CLSACT_INGRESS;
     let parents = reading.filters.iter().filter(leaving).filter(acts).map(|dump| dump.parent);
     parents.collect::<BTreeSet<_>>().len()
-}
-
-/// The devices that a filter redirects packets to.
-fn redirects(dump: &FilterDump) -> impl Iterator<Item = &str> {
-    let actions = match &dump.entry {
-        FilterEntry::Filter { actions, .. } => &actions[..],
-        _ => &[],
-    };
-    actions.iter().filter_map(|one| one.action.act.redirects_to())
 }
 
 /// Do filters write on packets as they arrive, or on an ifb from which these come back, so that netfilter's
