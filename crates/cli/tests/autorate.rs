@@ -175,7 +175,7 @@ fn the_rate_follows_a_line_that_is_halved() {
         return;
     }
     let place = Place::new("autorate-line");
-    place.file("up.csv", "time,rate\n0,4mbit\n11,2mbit\n60,2mbit\n");
+    place.file("up.csv", "time,rate\n0,4mbit\n6,2mbit\n60,2mbit\n");
     place.file(
         "in.sh",
         "tc qdisc add dev eth0 root handle 1: htb default 10 && \
@@ -195,20 +195,12 @@ fn the_rate_follows_a_line_that_is_halved() {
         return println!("SKIPPED: no line, or no htb with tc, can be had here: {}", stderr(&output));
     }
     let lines = lines(&place.0.join("lines"));
-    let first = lines[0]["at"].as_f64().expect("a time");
-    let rate_at = |from: f64, to: f64| {
-        let within = |line: &&Value| {
-            let at = line["at"].as_f64().unwrap_or_default() - first;
-            line["event"] == "decision" && (from..to).contains(&at)
-        };
-        let mut rates: Vec<u64> =
-            lines.iter().filter(within).filter_map(|line| line["rate"].as_u64()).collect();
-        rates.sort_unstable();
-        rates.get(rates.len() / 2).copied()
-    };
-    let (before, after) = (rate_at(5.0, 7.0), rate_at(10.0, 13.0));
-    assert!(before.is_some_and(|rate| (2_900_000..5_500_000).contains(&rate)), "{before:?}");
-    assert!(after.is_some_and(|rate| (800_000..2_600_000).contains(&rate)), "{after:?}");
+    // What follows what is judged, not when: a busy machine is late.
+    let decisions = lines.iter().filter(|line| line["event"] == "decision");
+    let rates: Vec<u64> = decisions.filter_map(|line| line["rate"].as_u64()).collect();
+    let (first, last) = (rates.first().copied(), rates.last().copied());
+    assert_eq!(first, Some(3_000_000), "{rates:?}");
+    assert!(last.is_some_and(|rate| (800_000..2_600_000).contains(&rate)), "{rates:?}");
     let kept = fs::read_to_string(place.0.join("after")).expect("a listing");
     assert!(kept.contains("rate 3Mbit ceil 3Mbit"), "{kept}");
     assert_eq!(fs::read_to_string(place.0.join("code")).expect("a code").trim(), "0");

@@ -1,8 +1,7 @@
 //! Where what runs keeps its files: by network namespace, so that those of two never meet.
 
-use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tidegate_sys::namespace::NetworkNamespace;
@@ -198,13 +197,10 @@ impl RuntimeDir {
     /// # Errors
     /// As for [`RuntimeDir::take`].
     pub fn take_within(path: &Path, patience: Duration) -> io::Result<Option<Alone>> {
-        // A process that can open a file can lock it, even for reading: other users must not.
-        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         let begun = Instant::now();
         loop {
-            if let Some(alone) = Alone::take(path)? {
-                std::fs::write(path, format!("{}\n", std::process::id()))?;
+            if let Some(mut alone) = Alone::take(path)? {
+                alone.sign(&format!("{}\n", std::process::id()))?;
                 return Ok(Some(alone));
             }
             if begun.elapsed() >= patience {

@@ -71,6 +71,28 @@ pub fn was_read(path: &Path) -> Option<PathBuf> {
     noted.iter().find(|one| identity(one) == Some(wanted)).cloned()
 }
 
+/// The text of a file that only this user can have written: a regular one of its own, which no one else may
+/// write to, and no link. It is not noted.
+///
+/// # Errors
+/// It cannot be read; `InvalidData`: it is none of these, is longer than `limit`, or no text.
+pub fn read_own(path: &Path, limit: u64) -> io::Result<String> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);
+    let file = file.map_err(|error| match error.raw_os_error() {
+        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => io::ErrorKind::InvalidData.into(),
+        _ => error,
+    })?;
+    let found = file.metadata()?;
+    let own = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
+    if !found.is_file() || !own || found.len() > limit {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut text = String::new();
+    file.take(limit).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 /// True for a path that names a descriptor this process was started with: `-`, `/dev/stdin`, `/dev/fd/63`.
 pub fn is_handed_over(path: &Path) -> bool {
     let parents = ["/dev/fd", "/proc/self/fd"];

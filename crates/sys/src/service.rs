@@ -3,16 +3,18 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io;
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Write as _};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 /// Where the service manager wants to hear from us (sd_notify(3)).
@@ -48,21 +50,39 @@ pub fn peer(socket: &UnixStream) -> io::Result<Peer> {
 /// A file that one process at a time has locked; the lock goes with it.
 #[derive(Debug)]
 pub struct Alone {
-    _file: File,
+    file: File,
 }
 
 impl Alone {
     /// Takes the lock of a file, which is made if it does not exist; `None`: another process has it.
     ///
     /// # Errors
-    /// The file cannot be opened.
+    /// The file cannot be opened, or is a link.
     pub fn take(path: &Path) -> io::Result<Option<Alone>> {
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        // A process that can open a file can lock it, even for reading: other users must not.
+        let how = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .custom_flags(how.bits() as i32)
+            .open(path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Alone { _file: file })),
+            Ok(()) => Ok(Some(Alone { file })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+
+    /// Writes into the file, for others to read, and keeps them from opening it for a lock of their own.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn sign(&mut self, text: &str) -> io::Result<()> {
+        self.file.set_permissions(Permissions::from_mode(0o600))?;
+        self.file.set_len(0)?;
+        self.file.write_all(text.as_bytes())
     }
 }
 

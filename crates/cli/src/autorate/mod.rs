@@ -54,7 +54,7 @@ fn exit_of(error: &anyhow::Error) -> CliExit {
 
 fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     if options.guard {
-        guard(&options.dev, &mut crate::output::stdout())?;
+        guard(&options.devices(), &mut crate::output::stdout())?;
         return Ok(CliExit::Yes);
     }
     if options.restore {
@@ -94,11 +94,11 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
 }
 
 fn restored(options: &Options) -> anyhow::Result<CliExit> {
-    let all = restore(&options.dev)?;
+    let all = restore(&options.devices())?;
     if options.json {
         crate::output::text(&line(&AutorateEvent::Ended(all.clone())));
     } else if all.is_empty() {
-        println!("nothing to put back on {}", options.dev);
+        println!("nothing to put back on {}", options.devices().join(" and "));
     } else {
         println!("{}", put_back(&all));
     }
@@ -175,7 +175,9 @@ fn assumed(direction: RateDirection, options: &AutorateOptions) -> String {
         all.iter().filter(|(_, given)| given[direction].is_none()).map(|(name, _)| *name).collect();
     // A configuration has limits of its own.
     match (&options.controller, missing.as_slice()) {
-        (ControllerChoice::CakeAutorate(Some(_)), _) => " (where the configuration has none)".to_owned(),
+        (ControllerChoice::CakeAutorate(Some(_)), _) => {
+            " (those of the configuration, else assumed)".to_owned()
+        }
         (_, []) => String::new(),
         (_, some) => format!(" (assumed: {})", some.join(", ")),
     }

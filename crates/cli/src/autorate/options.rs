@@ -133,6 +133,11 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 impl Options {
+    /// The devices whose shapers are controlled, that of uploads first.
+    pub(super) fn devices(&self) -> Vec<&str> {
+        std::iter::once(&self.dev).chain(&self.down).map(String::as_str).collect()
+    }
+
     /// From one probe of each of so many targets to the next.
     pub(super) fn interval(&self, targets: usize) -> Duration {
         self.interval.unwrap_or(USUAL * u32::try_from(targets.max(1)).unwrap_or(u32::MAX))

@@ -4,6 +4,7 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use tidegate_netlink_wire::numbers::{RTM_NEWQDISC, RTM_NEWTCLASS};
 
 /// A message: its type, its flags, and what follows its head.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,4 +44,12 @@ pub type Devices<'d> = &'d dyn Fn(&str) -> Option<u32>;
 /// The number of a device.
 pub(crate) fn number(devices: Devices<'_>, name: &str) -> Result<u32, Unsent> {
     devices(name).ok_or_else(|| Unsent::NoDevice(name.to_owned()))
+}
+
+/// The number of the device on which a message of this type and body makes or changes a qdisc or a class;
+/// `None`: it does something else.
+pub fn queue_device(kind: u16, body: &[u8]) -> Option<u32> {
+    // struct tcmsg (rtnetlink(7)): 20 bytes, the device's number from the fourth on.
+    let header = body.first_chunk::<20>().filter(|_| matches!(kind, RTM_NEWQDISC | RTM_NEWTCLASS))?;
+    Some(u32::from_ne_bytes([header[4], header[5], header[6], header[7]]))
 }

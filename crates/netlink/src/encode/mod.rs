@@ -6,7 +6,7 @@ pub mod nft;
 pub(crate) mod rate;
 
 use alloc::vec::Vec;
-pub use message::{Devices, NetlinkMessage, Unsent};
+pub use message::{Devices, NetlinkMessage, Unsent, queue_device};
 
 use crate::filter;
 use crate::kind::codec;

@@ -10,10 +10,12 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tidegate_daemon::RuntimeDir;
+use tidegate_measure::numbers;
+use tidegate_netlink::{Kernel, encode};
 use tidegate_sys::netlink::Links;
 use tidegate_sys::netlink_socket::NetlinkSocket;
 use tidegate_sys::service::{self, Alone};
-use tidegate_sys::{boot, output_file};
+use tidegate_sys::{boot, input_file, output_file};
 
 /// How long a guard may take to be ready.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,8 +25,9 @@ const TRIES: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(250);
 /// How long a new process waits for the guard of the one before.
 const GUARD_ENDS: Duration = Duration::from_secs(7);
-/// The most messages of one file.
+/// The most messages of one file, and bytes.
 const MAX_MESSAGES: usize = 1024;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The lock of a device; `Err`: who has it.
 ///
@@ -58,13 +61,12 @@ fn holder_is_guard(runtime: &RuntimeDir, dev: &str) -> bool {
     words.iter().any(|word| word == "--guard")
 }
 
-/// Writes down what is to be put back on the devices of these shapers, under the name of the first.
+/// Writes down what is to be put back on the devices of these shapers, each under its own name.
 ///
 /// # Errors
 /// It cannot be written, or a device is gone.
-pub(super) fn write(runtime: &RuntimeDir, name: &str, shapers: &[&FoundShaper]) -> Result<()> {
+pub(super) fn write(runtime: &RuntimeDir, shapers: &[&FoundShaper]) -> Result<()> {
     let links = Links::open()?;
-    let mut all = Vec::new();
     for shaper in shapers {
         let number = links.index(shaper.dev()).context(shaper.dev().to_owned())?;
         let messages: Vec<Value> = shaper
@@ -72,76 +74,92 @@ pub(super) fn write(runtime: &RuntimeDir, name: &str, shapers: &[&FoundShaper]) 
             .iter()
             .map(|message| json!([message.kind, message.flags, hex(&message.body)]))
             .collect();
-        all.push(
-            json!({"dev": shaper.dev(), "number": number, "rate": shaper.found(), "messages": messages}),
+        let text = format!(
+            "{:#}\n",
+            json!({
+                "boot": boot::id()?,
+                "pid": std::process::id(),
+                "number": number,
+                "rate": shaper.found(),
+                "messages": messages,
+            })
         );
+        let path = runtime.steered(shaper.dev());
+        output_file::remove_unfinished(&path);
+        output_file::write(&path, text.as_bytes())
+            .context(format!("{}: what is to be put back cannot be written down", path.display()))?;
     }
-    let text = format!("{:#}\n", json!({"boot": boot::id()?, "pid": std::process::id(), "shapers": all}));
-    let path = runtime.steered(name);
-    output_file::remove_unfinished(&path);
-    output_file::write(&path, text.as_bytes())
-        .context(format!("{}: what is to be put back cannot be written down", path.display()))
+    Ok(())
 }
 
-/// Removes the file: nothing is to be put back any more.
+/// Removes the files: nothing is to be put back any more.
 ///
 /// # Errors
-/// It stays.
-pub(super) fn forget(runtime: &RuntimeDir, name: &str) -> Result<()> {
-    match fs::remove_file(runtime.steered(name)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
+/// One stays.
+pub(super) fn forget(runtime: &RuntimeDir, devices: &[&str]) -> Result<()> {
+    for dev in devices {
+        match fs::remove_file(runtime.steered(dev)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
     }
+    Ok(())
 }
 
 /// A device whose rate was put back, and the rate, bit/s; or why it was not.
 pub type PutBack = (String, std::result::Result<u64, String>);
 
-/// Puts back what a process left that did not end well. Nothing, if there is nothing.
+/// Puts back what a process left on a device that did not end well. `None`: there is nothing.
 ///
 /// # Errors
 /// The file is not what tidegate wrote.
-pub(super) fn put_back(runtime: &RuntimeDir, name: &str) -> Result<Vec<PutBack>> {
-    let path = runtime.steered(name);
-    let text = match fs::read_to_string(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        text => text.context(path.display().to_string())?,
-    };
+pub(super) fn put_back(runtime: &RuntimeDir, dev: &str) -> Result<Option<PutBack>> {
+    let path = runtime.steered(dev);
     let broken = || {
         Error::Invalid(format!(
             "{} is not what tidegate wrote; remove it if nothing was controlled",
             path.display()
         ))
     };
+    let text = match input_file::read_own(&path, MAX_BYTES) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(broken()),
+        text => text.context(path.display().to_string())?,
+    };
     let document: Value = serde_json::from_str(&text).map_err(|_| broken())?;
     // The queues of an earlier run of the machine went with it.
     if document["boot"].as_str() != boot::id().ok().as_deref() {
-        forget(runtime, name)?;
-        return Ok(Vec::new());
+        forget(runtime, &[dev])?;
+        return Ok(None);
     }
-    let mut results = Vec::new();
-    for shaper in document["shapers"].as_array().ok_or_else(broken)? {
-        let (dev, number, rate, messages) = read(shaper).ok_or_else(broken)?;
-        let result = carry_out(&dev, number, &messages).map(|()| rate);
-        results.push((dev, result));
+    let (number, rate, messages) = read(&document).ok_or_else(broken)?;
+    let done = carry_out(dev, number, &messages).and_then(|()| has_rate(dev, rate));
+    forget(runtime, &[dev])?;
+    Ok(Some((dev.to_owned(), done)))
+}
+
+/// Whether a device's shaper has a rate now; the rate.
+fn has_rate(dev: &str, rate: u64) -> std::result::Result<u64, String> {
+    let mut kernel = Kernel::open().map_err(|error| error.to_string())?;
+    match FoundShaper::find(&mut kernel, dev) {
+        Ok(now) if now.found() / 8 == rate / 8 => Ok(rate),
+        Ok(now) => Err(format!("it has {}", numbers::rate(now.found() as f64))),
+        Err(error) => Err(crate::error::chain(&error)),
     }
-    forget(runtime, name)?;
-    Ok(results)
 }
 
 type Raw = (u16, u16, Vec<u8>);
 
-fn read(shaper: &Value) -> Option<(String, u32, u64, Vec<Raw>)> {
-    let messages = shaper["messages"].as_array()?.iter().take(MAX_MESSAGES).map(|message| {
-        let number = |at: usize| u16::try_from(message[at].as_u64()?).ok();
-        Some((number(0)?, number(1)?, bytes(message[2].as_str()?)?))
-    });
-    Some((
-        shaper["dev"].as_str()?.to_owned(),
-        u32::try_from(shaper["number"].as_u64()?).ok()?,
-        shaper["rate"].as_u64()?,
-        messages.collect::<Option<Vec<Raw>>>()?,
-    ))
+/// Messages that change a qdisc or a class of the device of this number; nothing else is sent.
+fn read(document: &Value) -> Option<(u32, u64, Vec<Raw>)> {
+    let number = u32::try_from(document["number"].as_u64()?).ok()?;
+    let message = |message: &Value| {
+        let part = |at: usize| u16::try_from(message[at].as_u64()?).ok();
+        let (kind, flags, body) = (part(0)?, part(1)?, bytes(message[2].as_str()?)?);
+        (encode::queue_device(kind, &body) == Some(number)).then_some((kind, flags, body))
+    };
+    let all = document["messages"].as_array().filter(|all| !all.is_empty() && all.len() <= MAX_MESSAGES)?;
+    Some((number, document["rate"].as_u64()?, all.iter().map(message).collect::<Option<Vec<Raw>>>()?))
 }
 
 fn carry_out(dev: &str, number: u32, messages: &[Raw]) -> std::result::Result<(), String> {
@@ -180,13 +198,17 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts it, as `tidegate autorate NAME --guard` of the running executable, and waits until it is ready.
+    /// Starts it, as `tidegate autorate DEV --down DEV --guard` of the running executable, and waits until it
+    /// is ready.
     ///
     /// # Errors
     /// It does not become ready.
-    pub(super) fn start(name: &str) -> Result<Guard> {
+    pub(super) fn start(devices: &[&str]) -> Result<Guard> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["autorate", name, "--guard"]);
+        command.arg("autorate").arg(devices[0]).arg("--guard");
+        for down in &devices[1..] {
+            command.args(["--down", down]);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         service::without_manager(&mut command);
         let mut child = service::detached(&mut command).spawn().context("no guard can be started")?;
@@ -224,7 +246,7 @@ impl Guard {
 ///
 /// # Errors
 /// No process waits for a guard.
-pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
+pub fn guard(devices: &[&str], out: &mut dyn Write) -> Result<()> {
     let runtime = RuntimeDir::here()?;
     // What ends the other process must not end this one before its work is done.
     let _bell = tidegate_sys::interrupt::event_fd()?;
@@ -238,27 +260,33 @@ pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
         }
     }
     let begun = Instant::now();
-    while runtime.steered(name).exists() && begun.elapsed() < TRIES {
-        // The process that has the lock puts back what is there: one that was started after the dead one.
-        if let Some(_alone) = RuntimeDir::take_within(&runtime.steering(name), PAUSE)? {
-            let _ = put_back(&runtime, name)?;
-            return Ok(());
+    for dev in devices {
+        while runtime.steered(dev).exists() && begun.elapsed() < TRIES {
+            // The process that has the lock puts back what is there: one that was started after the dead one.
+            if let Some(_alone) = RuntimeDir::take_within(&runtime.steering(dev), PAUSE)? {
+                // The other device is to be put back, too, where this one's file cannot be read.
+                let _ = put_back(&runtime, dev);
+                break;
+            }
         }
     }
     Ok(())
 }
 
-/// Puts back the rates of a controller that died, on the device that it was started for.
+/// Puts back the rates that a controller which died left on devices.
 ///
 /// # Errors
 /// One runs, or what was left cannot be read.
-pub fn restore(name: &str) -> Result<Vec<PutBack>> {
+pub fn restore(devices: &[&str]) -> Result<Vec<PutBack>> {
     let runtime = RuntimeDir::here()?;
-    if !runtime.steered(name).exists() {
-        return Ok(Vec::new());
+    let mut all = Vec::new();
+    for dev in devices {
+        if runtime.steered(dev).exists() {
+            let _alone = lock(&runtime, dev)?;
+            all.extend(put_back(&runtime, dev)?);
+        }
     }
-    let _alone = lock(&runtime, name)?;
-    put_back(&runtime, name)
+    Ok(all)
 }
 
 #[cfg(test)]
@@ -269,10 +297,20 @@ mod tests {
     fn bytes_survive_and_other_texts_are_none() {
         assert_eq!(bytes(&hex(&[0, 255, 16])), Some(vec![0, 255, 16]));
         assert_eq!((bytes("0g"), bytes("é0")), (None, None));
-        assert_eq!(
-            read(&json!({"dev": "eth0", "number": 3, "rate": 8000, "messages": [[36, 5, "00"]]})),
-            Some(("eth0".to_owned(), 3, 8000, vec![(36, 5, vec![0])]))
-        );
-        assert_eq!(read(&json!({"dev": "eth0"})), None);
+        let body = |number: u32| {
+            let mut body = vec![0; 20];
+            body[4..8].copy_from_slice(&number.to_ne_bytes());
+            body
+        };
+        let of = |kind: u16, body: &[u8]| {
+            read(&json!({"number": 3, "rate": 8000, "messages": [[kind, 5, hex(body)]]}))
+        };
+        assert_eq!(of(36, &body(3)), Some((3, 8000, vec![(36, 5, body(3))])));
+        // Another device, another kind of message (RTM_NEWLINK), no message, none at all.
+        for (kind, body) in [(36, body(4)), (16, body(3)), (36, vec![]), (36, vec![0; 7])] {
+            assert_eq!(of(kind, &body), None);
+        }
+        assert_eq!(read(&json!({"number": 3, "rate": 8000, "messages": []})), None);
+        assert_eq!(read(&json!({"rate": 8000})), None);
     }
 }

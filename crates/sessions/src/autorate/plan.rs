@@ -47,6 +47,11 @@ pub struct AutorateOptions {
 }
 
 impl AutorateOptions {
+    /// The devices whose shapers are controlled, that of uploads first.
+    pub fn devices(&self) -> Vec<&str> {
+        std::iter::once(&self.up).chain(&self.down).map(String::as_str).collect()
+    }
+
     /// From one probe to the next, of whichever host: they are spread over the interval.
     pub fn probe_step(&self) -> Duration {
         self.interval / u32::try_from(self.targets.len().max(1)).unwrap_or(u32::MAX)
@@ -149,6 +154,8 @@ pub(super) fn limits(
     let most = PerDirection::of(|direction| {
         options.most[direction].unwrap_or(base[direction].saturating_mul(USUAL_MOST))
     });
+    let limits = configured(&options.controller, RateLimits { least, base, most })?;
+    let RateLimits { least, base, most } = limits;
     for direction in RateDirection::BOTH.into_iter().filter(|direction| shapers[*direction].is_some()) {
         let (least, base, most) = (least[direction], base[direction], most[direction]);
         if !(LEAST_RATE <= least && least <= base && base <= most) {
@@ -163,7 +170,22 @@ pub(super) fn limits(
             ));
         }
     }
-    Ok(RateLimits { least, base, most })
+    Ok(limits)
+}
+
+/// The limits with those of a configuration of cake-autorate's, which go before others.
+fn configured(choice: &ControllerChoice, limits: RateLimits) -> Result<RateLimits> {
+    let ControllerChoice::CakeAutorate(Some(text)) = choice else { return Ok(limits) };
+    let settings = match CakeAutorateSettings::new(limits).read(text) {
+        Ok((settings, _)) => settings,
+        Err(wrong) => return invalid(format!("--cake-config: {wrong}")),
+    };
+    let bits = |kbit: PerDirection<f64>| PerDirection::of(|direction| (kbit[direction] * 1000.0) as u64);
+    Ok(RateLimits {
+        least: bits(settings.min_shaper_rate_kbps),
+        base: bits(settings.base_shaper_rate_kbps),
+        most: bits(settings.max_shaper_rate_kbps),
+    })
 }
 
 /// Makes a controller for live use.

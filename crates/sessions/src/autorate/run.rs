@@ -62,20 +62,23 @@ pub fn run(
     check(options)?;
     let runtime = RuntimeDir::here()?;
     let mut locks = Vec::new();
-    for dev in std::iter::once(&options.up).chain(&options.down) {
+    for dev in options.devices() {
         locks.push(kept::lock(&runtime, dev)?);
     }
-    let earlier = kept::put_back(&runtime, &options.up)?;
+    let mut earlier = Vec::new();
+    for dev in options.devices() {
+        earlier.extend(kept::put_back(&runtime, dev)?);
+    }
     if !earlier.is_empty() {
         tell(AutorateEvent::Earlier(earlier))?;
     }
     let plan = plan(options)?;
     let targets = ProbeTargets::open(&options.targets)?;
-    kept::write(&runtime, &options.up, &plan.shapers_there())?;
-    let guard = match Guard::start(&options.up) {
+    kept::write(&runtime, &plan.shapers_there())?;
+    let guard = match Guard::start(&options.devices()) {
         Ok(guard) => guard,
         Err(error) => {
-            kept::forget(&runtime, &options.up)?;
+            kept::forget(&runtime, &options.devices())?;
             return Err(error);
         }
     };
@@ -258,24 +261,33 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// Whether a direction's shaper is there, with the rate that was set last.
-    fn is_ours(&mut self, direction: RateDirection) -> bool {
-        let Some(shaper) = &self.plan.shapers[direction] else { return false };
-        let root = self.kernel.root(shaper.dev()).ok().flatten();
-        let now = FoundShaper::find(&mut self.kernel, shaper.dev());
-        shaper.is_at(root.as_ref(), self.rates[direction])
-            && now.is_ok_and(|now| now.found() / 8 == self.rates[direction] / 8)
+    /// Puts back the rate of a direction's shaper, as far as no other program changed it; how many classes,
+    /// or shapers, one did.
+    fn put_back(&mut self, direction: RateDirection) -> std::result::Result<usize, String> {
+        let Some(shaper) = &self.plan.shapers[direction] else { return Ok(0) };
+        let Ok(now) = FoundShaper::find(&mut self.kernel, shaper.dev()) else {
+            return Err(
+                "the shaper that was found is not there any more; what is there was left alone".to_owned()
+            );
+        };
+        let (ops, others) = shaper.restore_own(&now, self.rates[direction]);
+        if ops.is_empty() {
+            return Err(
+                "the shaper that was found was replaced or changed by another program; what is there \
+                        was left alone"
+                    .to_owned(),
+            );
+        }
+        shaper.carry_out(&mut self.kernel, &ops).map_err(|error| error.to_string())?;
+        self.rates[direction] = shaper.found();
+        Ok(others)
     }
 
-    /// Sets the rates that were found, of shapers that no other program changed.
+    /// Sets the rates that were found, of what no other program changed.
     fn set_found(&mut self) {
         for direction in RateDirection::BOTH {
-            if !self.is_ours(direction) {
-                continue;
-            }
-            if let Some(found) = self.plan.shapers[direction].as_ref().map(FoundShaper::found) {
-                let _ = self.set(direction, found);
-            }
+            // Where it cannot be done, that is found again and said.
+            let _ = self.put_back(direction);
         }
     }
 
@@ -311,7 +323,7 @@ impl Live<'_> {
         }
         let Ok(limits) = limits(self.options, &found) else { return Ok(()) };
         self.plan = AutoratePlan { shapers: found, limits };
-        kept::write(self.runtime, &self.options.up, &self.plan.shapers_there())?;
+        kept::write(self.runtime, &self.plan.shapers_there())?;
         self.targets.reopen();
         let rates =
             PerDirection::of(|direction| self.plan.shapers[direction].as_ref().map(FoundShaper::found));
@@ -329,7 +341,7 @@ impl Live<'_> {
                 self.kernel.root(shaper.dev()).map_err(|error| format!("{}: {error}", shaper.dev()))?;
             if !shaper.is_at(root.as_ref(), self.rates[direction]) {
                 return Err(format!(
-                    "{}: {} was replaced or changed by somebody else",
+                    "{}: {} was replaced or changed by another program",
                     shaper.dev(),
                     shaper.words()
                 ));
@@ -344,9 +356,9 @@ impl Live<'_> {
         for direction in RateDirection::BOTH {
             let Some(shaper) = &self.plan.shapers[direction] else { continue };
             let now = FoundShaper::find(&mut self.kernel, shaper.dev()).map_err(|error| error.to_string())?;
-            if now.found() / 8 != self.rates[direction] / 8 {
+            if shaper.restore_own(&now, self.rates[direction]).1 > 0 {
                 return Err(format!(
-                    "{}: the rate of {} was changed by somebody else",
+                    "{}: {} was changed by another program, or has other classes now",
                     shaper.dev(),
                     shaper.words()
                 ));
@@ -359,7 +371,7 @@ impl Live<'_> {
     fn look(&mut self, now: u64) -> Result<()> {
         if self.guard.as_mut().is_some_and(|guard| !guard.watches()) {
             self.guard = None;
-            self.guard = Some(Guard::start(&self.options.up)?);
+            self.guard = Some(Guard::start(&self.options.devices())?);
         }
         if matches!(self.mode, Mode::Gone(_)) {
             return self.seek(now);
@@ -475,22 +487,19 @@ impl Live<'_> {
         let mut all = Vec::new();
         for direction in RateDirection::BOTH {
             let Some(shaper) = self.plan.shapers[direction].clone() else { continue };
-            let is_there = self.is_ours(direction);
-            let done = if !is_there {
-                Err("the shaper that was found is not there any more; what is there was left alone"
-                    .to_owned())
-            } else {
-                shaper.carry_out(&mut self.kernel, &shaper.restore()).map_err(|error| error.to_string())
-            };
-            let done = done.and_then(|()| match shaper.is_restored(&mut self.kernel) {
+            let done = self.put_back(direction).and_then(|others| match shaper.is_restored(&mut self.kernel) {
                 Ok(true) => Ok(shaper.found()),
-                Ok(false) => Err("it is not as it was found: somebody else changes it, too".to_owned()),
+                Ok(false) if others > 0 => Err(format!(
+                    "{others} of its classes were changed, added or taken away by another program, and left \
+                     alone; the others are as they were found"
+                )),
+                Ok(false) => Err("it is not as it was found: another program changes it, too".to_owned()),
                 Err(error) => Err(crate::error::chain(&error)),
             });
             all.push((shaper.dev().to_owned(), done));
         }
         // The guard finds nothing to do.
-        kept::forget(self.runtime, &self.options.up)?;
+        kept::forget(self.runtime, &self.options.devices())?;
         if let Some(guard) = self.guard.take() {
             guard.end();
         }

@@ -197,6 +197,33 @@ impl FoundShaper {
         }
     }
 
+    /// The operations that put back what was found, of what is still as [`FoundShaper::set`] left it at a
+    /// rate; and how many classes, or shapers, another program changed, added or took away.
+    pub fn restore_own(&self, now: &FoundShaper, rate: u64) -> (Vec<Op>, usize) {
+        if now.handle != self.handle || now.kind != self.kind {
+            return (Vec::new(), 1);
+        }
+        let (Holder::Htb(_, found), Holder::Htb(_, there)) = (&self.holder, &now.holder) else {
+            return match now.found / 8 == rate / 8 {
+                true => (self.restore(), 0),
+                false => (Vec::new(), 1),
+            };
+        };
+        // What was found needs no arithmetic.
+        let share =
+            |of: Rate| if rate == self.found { of } else { scaled(of, bytes(rate), bytes(self.found)) };
+        let as_set = |(classid, parent, params): &&HtbClass| {
+            let rates = (share(params.rate.rate), share(params.ceil.rate));
+            there.iter().any(|(id, above, now)| {
+                (id, above) == (classid, parent) && (now.rate.rate, now.ceil.rate) == rates
+            })
+        };
+        let own: Vec<&HtbClass> = found.iter().filter(as_set).collect();
+        let others = there.len().max(found.len()) - own.len();
+        let back = |(classid, parent, params): &&HtbClass| self.class(*classid, *parent, params.clone());
+        (own.iter().map(back).collect(), others)
+    }
+
     /// The same as messages, for a device of this number.
     ///
     /// # Errors
@@ -375,6 +402,34 @@ mod tests {
         "tc class add dev d0 parent 1:1 classid 1:20 htb rate 15mbit prio 4 quantum 5000",
         "tc qdisc add dev d0 parent 1:10 handle 10: pfifo limit 55",
     ];
+
+    /// A class that another program changes, adds or takes away is left alone; the others are put back.
+    #[test]
+    fn what_other_programs_changed_is_left_alone() {
+        let counted = with(HTB, |kernel| {
+            let found = FoundShaper::find(kernel, "d0").expect("a shaper");
+            let look = |kernel: &mut Kernel, change: Option<&str>| {
+                found.carry_out(kernel, &found.restore()).expect("it is there");
+                found.carry_out(kernel, &found.set(4_000_000)).expect("it is there");
+                change.into_iter().for_each(|line| kernel.apply(&op(line)).expect(line));
+                let now = FoundShaper::find(kernel, "d0").expect("a shaper");
+                let (ops, others) = found.restore_own(&now, 4_000_000);
+                (ops.len(), others)
+            };
+            [
+                look(kernel, None),
+                look(
+                    kernel,
+                    Some("tc class change dev d0 parent 1:1 classid 1:20 htb rate 300kbit ceil 400kbit"),
+                ),
+                look(kernel, Some("tc class add dev d0 parent 1:1 classid 1:30 htb rate 1mbit")),
+                look(kernel, Some("tc class del dev d0 classid 1:30")),
+            ]
+        });
+        if let Some(counted) = counted {
+            assert_eq!(counted, [(3, 0), (2, 1), (3, 1), (3, 0)]);
+        }
+    }
 
     #[test]
     fn an_htb_changes_in_all_its_rates_and_in_nothing_else() {
