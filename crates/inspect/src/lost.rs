@@ -113,7 +113,8 @@ pub(crate) fn exists_already(step: &Step) -> bool {
 }
 
 fn reason(step: &Step) -> &str {
-    step.refused.as_deref().and_then(|text| text.trim().lines().next()).unwrap_or_default()
+    // Before it may stand what the kernel warned of.
+    step.refused.as_deref().and_then(|text| refusal_lines(text).next()).unwrap_or_default()
 }
 
 fn has_words(step: &Step, words: &[&str]) -> bool {

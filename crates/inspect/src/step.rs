@@ -24,6 +24,13 @@ pub struct Word {
     pub literal: bool,
 }
 
+impl Word {
+    /// A word whose place in a file is not known.
+    pub fn unplaced(text: String) -> Word {
+        Word { text, place: None, literal: false }
+    }
+}
+
 /// A command inside a function, which passed on what the function was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {

@@ -75,13 +75,16 @@ fn may_become(written: &str, word: &str) -> bool {
     word.len() >= first + behind.len() && word.starts_with(&written[..first]) && word.ends_with(behind)
 }
 
+/// How the line begins with which tc and ip end what they say of a refused command of a batch.
+const FAILED: &str = "Command failed ";
+
 /// The number of the line of its standard input that a tool refused, by its message: `Command failed -:5`
 /// (tc, ip), `/dev/stdin:5:43-46: Error` (nft), `iptables-restore: line 5 failed`, `Error occurred at line:
 /// 5`.
 fn refused_number(stderr: &str) -> Option<usize> {
     let number = |text: &str| text.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok();
     stderr.lines().find_map(|line| {
-        if let Some(words) = line.strip_prefix("Command failed ") {
+        if let Some(words) = line.strip_prefix(FAILED) {
             return number(words.rsplit_once(':')?.1);
         }
         let behind = ["/dev/stdin:", "Error occurred at line: ", "-restore: line "];
@@ -90,8 +93,29 @@ fn refused_number(stderr: &str) -> Option<usize> {
 }
 
 /// The line of its standard input that a tool refused, and its words.
-pub(super) fn refused_line(recorded: &Recorded) -> Option<(usize, Vec<String>)> {
-    let number = refused_number(&recorded.stderr)?;
+fn refused_line(recorded: &Recorded) -> Option<(usize, Vec<String>)> {
+    line_refused(recorded, &recorded.stderr)
+}
+
+/// What a tool said of each command of its standard input that it refused: a batch may go on after one.
+pub(super) fn refusals(stderr: &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    let mut ended = false;
+    for line in stderr.lines() {
+        if std::mem::replace(&mut ended, line.starts_with(FAILED)) {
+            all.push(String::new());
+        }
+        if let Some(text) = all.last_mut() {
+            *text += line;
+            text.push('\n');
+        }
+    }
+    all
+}
+
+/// The line of its standard input that this text of a tool's refuses, and its words.
+pub(super) fn line_refused(recorded: &Recorded, stderr: &str) -> Option<(usize, Vec<String>)> {
+    let number = refused_number(stderr)?;
     let text = String::from_utf8_lossy(recorded.call.stdin.as_deref()?);
     let words: Vec<String> =
         text.lines().nth(number.checked_sub(1)?)?.split_whitespace().map(str::to_owned).collect();

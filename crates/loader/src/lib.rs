@@ -99,6 +99,9 @@ pub struct ReadOptions {
     /// The kernel that the policy is for has no cake: a short policy that leaves its queues open comes to an
     /// `fq_codel` instead.
     pub without_cake: bool,
+    /// A batch of tc or ip goes on after a refused line, as with `-force`: what is behind it is to be
+    /// checked, too.
+    pub batches_go_on: bool,
 }
 
 impl Default for ReadOptions {
@@ -111,6 +114,7 @@ impl Default for ReadOptions {
             dissector: Dissector::Modern,
             seed: 1,
             without_cake: false,
+            batches_go_on: false,
         }
     }
 }
@@ -485,6 +489,7 @@ impl LoadedPolicy {
         let mut machine = Machine::for_script(devices.iter().map(String::as_str));
         machine.distributions = distributions::installed();
         machine.now = CARRIED_OUT_AT;
+        machine.batches_go_on = options.batches_go_on;
         machine.gateway.set_dissector(options.dissector);
         LoadedPolicy {
             machine,

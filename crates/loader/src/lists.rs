@@ -2,6 +2,7 @@
 
 use super::traced::Traced;
 use crate::format::InputFormat;
+use crate::inside::refusals;
 use crate::short::{self, tell};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,11 +24,13 @@ pub(super) struct ListedCall {
     pub(super) may_fail: bool,
     /// The lines of the file that the lines of its standard input come from, where those are not the same.
     pub(super) inside: Vec<usize>,
+    /// Where it fails, the calls behind it are not carried out, as in `tc -batch`.
+    pub(super) ends_all: bool,
 }
 
 impl ListedCall {
     fn new(call: Call, line: Option<usize>) -> ListedCall {
-        ListedCall { call, line, may_fail: false, inside: Vec::new() }
+        ListedCall { call, line, may_fail: false, inside: Vec::new(), ends_all: false }
     }
 }
 
@@ -194,6 +197,7 @@ fn short_lines(
         line: Some(line.from.line),
         may_fail: line.may_fail,
         inside: line.inside.iter().map(|span| span.line).collect(),
+        ends_all: false,
     };
     Ok(policies.into_iter().flat_map(|(_, compiled)| compiled.commands).map(call_of).collect())
 }
@@ -227,13 +231,13 @@ pub(super) fn taken_for_granted(commands: &[Vec<String>]) -> BTreeSet<String> {
         .collect()
 }
 
-/// A batch, line by line: what is wrong in one does not hide the next.
+/// A batch, line by line.
 fn batch_lines(text: &str) -> Result<Vec<ListedCall>, String> {
     let mut calls = Vec::new();
     for line in batch::lines(text) {
         let line = line.map_err(|refusal| refusal.remedy.unwrap_or(refusal.stderr))?;
         let call = Call { tool: "tc".into(), args: line.args, stdin: None, cwd: PathBuf::from("/") };
-        calls.push(ListedCall::new(call, Some(line.number)));
+        calls.push(ListedCall { ends_all: true, ..ListedCall::new(call, Some(line.number)) });
     }
     Ok(calls)
 }
@@ -248,10 +252,15 @@ pub(super) fn carry_out(
     traced.world(devices);
     let lines: Vec<&str> = text.lines().collect();
     let mut calls = Vec::with_capacity(listed.len());
-    let mut troubles = Vec::new();
-    for ListedCall { call, line, may_fail, inside } in listed {
-        let reply = traced.answer(call);
+    let (mut troubles, mut notes) = (Vec::new(), Vec::new());
+    for (number, ListedCall { call, line, may_fail, inside, ends_all }) in listed.iter().enumerate() {
+        let mut reply = traced.answer(call);
         traced.relabel(inside);
+        let ends_all = *ends_all && reply.code != 0 && !reply.is_ours();
+        if ends_all {
+            let failed = batch::failed(&path.to_string_lossy(), line.unwrap_or(1));
+            reply.stderr.extend(failed.into_bytes());
+        }
         let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
         let at = line.or_else(|| line_named(&stderr)).unwrap_or(1);
         let source = SourceLine {
@@ -275,6 +284,19 @@ pub(super) fn carry_out(
             words,
             answered: true,
         });
+        let left = listed.len() - number - 1;
+        if ends_all && left > 0 && !traced.batches_go_on() {
+            let commands = if left == 1 {
+                "command behind it was".to_owned()
+            } else {
+                format!("{left} commands behind it were")
+            };
+            notes.push(format!(
+                "{}:{at}: tc stops at the first error of a batch, unless -force is given: the {commands} not carried out",
+                path.display()
+            ));
+            break;
+        }
     }
     let code = u8::from(!troubles.is_empty());
     ScriptRun {
@@ -283,7 +305,7 @@ pub(super) fn carry_out(
         stdout: Vec::new(),
         stderr: Vec::new(),
         devices: devices.to_vec(),
-        notes: Vec::new(),
+        notes,
         troubles,
         unfinished: None,
         missing_arguments: None,
@@ -292,7 +314,9 @@ pub(super) fn carry_out(
 
 fn trouble(tool: &str, stderr: &str, place: SourceLine) -> Trouble {
     let prefix = format!("{tool}: ");
-    let mut lines = tidegate_syntax::tc::refusal_lines(stderr);
+    // With -force a batch goes on: what it is told of is the first.
+    let first = refusals(stderr).into_iter().next().unwrap_or_default();
+    let mut lines = tidegate_syntax::tc::refusal_lines(&first);
     let reason = lines.next().unwrap_or("refused without a word");
     let remedy = lines.rev().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
     Trouble {
@@ -315,4 +339,35 @@ fn line_named(complaint: &str) -> Option<usize> {
         .match_indices("line")
         .find_map(|(at, word)| number(&complaint[at + word.len()..]))
         .or_else(|| complaint.split_once(':').and_then(|(_, rest)| number(rest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{ReadOptions, read_text};
+
+    /// As `tc -batch`, which ends at the first refused line; findings want what is behind it, too. What only
+    /// tidegate cannot carry out ends nothing.
+    #[test]
+    fn a_batch_ends_where_tc_ends() {
+        let batch = |second: &str| {
+            format!(
+                "qdisc add dev eth0 root handle 1: htb default 20\n{second}\n\
+                 class add dev eth0 parent 1: classid 1:20 htb rate 5mbit\n\
+                 class add dev eth0 parent 1: classid 1:30 htb rate 5mbit\n"
+            )
+        };
+        let refused = batch("class add dev eth0 parent 1: classid 1:1 htb rate 10mbitt");
+        let carried = |text: &str, batches_go_on| {
+            let how = ReadOptions { batches_go_on, ..ReadOptions::default() };
+            let loaded = read_text("a.batch", text, &how).expect("a batch");
+            let notes = loaded.outcomes[0].notes.join("\n");
+            (loaded.machine.log.len(), loaded.troubles().count(), notes)
+        };
+        let note = "a.batch:2: tc stops at the first error of a batch, unless -force is given: the 2 commands \
+                    behind it were not carried out";
+        assert_eq!(carried(&refused, false), (1, 1, note.to_owned()));
+        assert_eq!(carried(&refused, true), (3, 1, String::new()));
+        let unbuilt = batch("filter add dev eth0 parent 1: bpf obj x.o flowid 1:20");
+        assert_eq!(carried(&unbuilt, false), (3, 1, String::new()));
+    }
 }

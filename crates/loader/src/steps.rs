@@ -4,7 +4,7 @@ use super::LoadedPolicy;
 use super::lists::ListedCall;
 use super::traced::Came;
 use crate::format::MAX_POLICY;
-use crate::inside::{line_inside, refused_line};
+use crate::inside::{line_inside, line_refused, refusals};
 use crate::line_words::LineWords;
 use std::path::Path;
 use tidegate_capture::{Recorded, ScriptRun};
@@ -70,6 +70,9 @@ impl LoadedPolicy {
         direct: bool,
     ) {
         let mut done = came.ops.start;
+        let begun = self.steps.len();
+        // The line of each step, of the text.
+        let mut lines: Vec<Option<usize>> = carried.iter().map(|one| one.line).collect();
         let frames = self.frames(recorded);
         let called_from = self.called_from(recorded);
         let outside = recorded.source.as_ref().map(|source| SourceLocation {
@@ -97,10 +100,7 @@ impl LoadedPolicy {
                     words.iter_mut().for_each(|word| word.literal &= frames.is_empty());
                     words
                 }
-                _ => one.words[1..]
-                    .iter()
-                    .map(|text| Word { text: text.clone(), place: None, literal: false })
-                    .collect(),
+                _ => one.words[1..].iter().cloned().map(Word::unplaced).collect(),
             };
             let ops = done..one.ops.max(done);
             done = ops.end;
@@ -118,27 +118,43 @@ impl LoadedPolicy {
                 called_from: called_from.clone(),
             });
         }
-        if recorded.code != 0 {
-            let place = outside;
-            let found = refused_line(recorded).filter(|_| !direct);
-            let found = found.zip(call_of_tool).and_then(|((line, words), call)| {
-                let (place, from) = self.inside(&call, line, &words)?;
-                Some((self.words_from(&place, from, &words), place))
-            });
-            let (words, place) = found.map_or((Vec::new(), place), |(words, place)| (words, Some(place)));
-            let refused = Some(recorded.stderr.clone());
-            let tool = recorded.call.tool.clone();
-            let may_fail = recorded.may_fail();
+        let refused = if recorded.code == 0 { Vec::new() } else { refusals(&recorded.stderr) };
+        for refused in refused {
+            let found = line_refused(recorded, &refused).filter(|_| !direct);
+            lines.push(found.as_ref().map(|(line, _)| *line));
+            let (words, place) = match found {
+                None => (Vec::new(), outside.clone()),
+                Some((line, words)) => {
+                    let inside = call_of_tool.as_ref().and_then(|call| self.inside(call, line, &words));
+                    match inside {
+                        Some((place, from)) => (self.words_from(&place, from, &words), Some(place)),
+                        None => (words.into_iter().map(Word::unplaced).collect(), outside.clone()),
+                    }
+                }
+            };
             self.steps.push(Step {
-                tool,
+                tool: recorded.call.tool.clone(),
                 words,
                 place,
                 ops: done..done,
-                refused,
-                may_fail,
-                frames,
-                called_from,
+                refused: Some(refused),
+                may_fail: recorded.may_fail(),
+                frames: frames.clone(),
+                called_from: called_from.clone(),
             });
+        }
+        // A batch that went on has refused lines before others; those of no known line stay where they are.
+        if lines.iter().all(Option::is_some) {
+            let mut steps: Vec<_> = lines.into_iter().zip(self.steps.drain(begun..)).collect();
+            steps.sort_by_key(|(line, _)| *line);
+            let mut done = came.ops.start;
+            for (_, mut step) in steps {
+                if step.refused.is_some() {
+                    step.ops = done..done;
+                }
+                done = step.ops.end;
+                self.steps.push(step);
+            }
         }
     }
 

@@ -52,7 +52,8 @@ fn forty_thousand_refusals_are_read() {
             "filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport {number} 0xffff bogus"
         );
     }
-    let policy = read_text("p.batch", &text, &ReadOptions::default()).expect("it is read");
+    let how = ReadOptions { batches_go_on: true, ..ReadOptions::default() };
+    let policy = read_text("p.batch", &text, &how).expect("it is read");
     assert_eq!(policy.troubles().count(), 40_000);
     let mut reading = policy.reading();
     let refused = check(&mut reading).iter().filter(|finding| finding.rule == Rule::Refused).count();

@@ -87,22 +87,31 @@ impl Loading {
         devices: Vec<String>,
         seed: u64,
     ) -> Result<LoadedPolicy, Failure> {
-        let options = ReadOptions {
+        self.load_as(policy, &self.options(devices, seed)?)
+    }
+
+    /// How it is loaded.
+    pub(crate) fn options(&self, devices: Vec<String>, seed: u64) -> Result<ReadOptions, Failure> {
+        Ok(ReadOptions {
             args: self.args.clone(),
             devices,
             sandbox: self.sandbox.options()?,
             dissector: self.dissector(),
             seed,
             ..ReadOptions::default()
-        };
+        })
+    }
+
+    /// Loads a policy with these options.
+    pub(crate) fn load_as(&self, policy: &Given, options: &ReadOptions) -> Result<LoadedPolicy, Failure> {
         match policy.own_text() {
             Some(_) if !self.also.is_empty() => {
                 Err(Failure::input("`also` goes with a policy in a file: save the text first"))
             }
-            Some((name, text)) => Ok(tidegate_loader::read_text(&name.to_string_lossy(), text, &options)?),
+            Some((name, text)) => Ok(tidegate_loader::read_text(&name.to_string_lossy(), text, options)?),
             None => {
                 let files = [std::slice::from_ref(&policy.path), &self.also].concat();
-                Ok(tidegate_loader::read(&files, &options)?)
+                Ok(tidegate_loader::read(&files, options)?)
             }
         }
     }

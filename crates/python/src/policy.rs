@@ -9,6 +9,7 @@ use tidegate_inspect::Packet;
 use tidegate_inspect::PolicyModel;
 use tidegate_inspect::checked::to_json;
 use tidegate_inspect::explained::{Explained, ExplainedPacket};
+use tidegate_loader::ReadOptions;
 use tidegate_loader::checked::CheckError;
 use tidegate_loader::runs::{RunOptions, ScriptRuns};
 
@@ -24,7 +25,8 @@ pub(crate) fn check(
     dev: Option<String>,
 ) -> PyResult<Documented> {
     watched(py, None, move |_| {
-        let loaded = loading.load(&policy, dev.iter().cloned().collect(), 1)?;
+        let how = loading.options(dev.iter().cloned().collect(), 1)?;
+        let loaded = loading.load_as(&policy, &ReadOptions { batches_go_on: true, ..how })?;
         let checked = loaded.checked(dev.as_deref()).map_err(|error| match error {
             CheckError::NoSuchDevice(error) => {
                 Failure::input(error.to_string().replacen("--dev ", "dev ", 1))

@@ -33,16 +33,20 @@ pub(super) fn run(
             },
             Err(refusal) => (0, (refused(shim, tool, refusal.clone()), true)),
         };
-        all.stdout.extend(reply.stdout);
-        all.stderr.extend(reply.stderr);
+        all.stdout.extend_from_slice(&reply.stdout);
+        all.stderr.extend_from_slice(&reply.stderr);
         if ends {
             all.code = reply.code;
             break;
         }
+        // What only tidegate cannot carry out stops no batch of tc's.
+        let is_ours = reply.is_ours();
         if reply.code != 0 {
-            all.stderr.extend(batch::failed("-", number).into_bytes());
+            if !is_ours {
+                all.stderr.extend(batch::failed("-", number).into_bytes());
+            }
             all.code = 1;
-            if !force {
+            if !(force || is_ours || shim.machine.batches_go_on) {
                 break;
             }
         }
@@ -85,6 +89,23 @@ mod tests {
         let late = shim.tc(&words("-force -batch -"), Some(b"class show dev eth0\nclass show dev eth0\n"));
         let text = "tidegate: the run's time was up at line 1 of the batch\n";
         assert_eq!(late, Reply::error(1, text.to_owned()));
+    }
+
+    #[test]
+    fn a_batch_ends_at_its_first_refused_line() {
+        let batch = b"qdisc add dev eth0 root handle 1: htb\nclass add dev eth0 parent 9: classid 9:1 htb \
+                      rate 1mbit\nclass add dev eth0 parent 1: classid 1:2 htb rate 1mbit\n";
+        let ops = |batches_go_on: bool, flags: &str| {
+            let mut machine = Machine::new(["eth0"], DeviceSpec::default());
+            machine.batches_go_on = batches_go_on;
+            let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+            let reply = machine.shim(&mut pool, &mut draws).tc(&words(flags), Some(batch));
+            let failed = String::from_utf8_lossy(&reply.stderr).contains("Command failed -:2\n");
+            (machine.log.len(), reply.code, failed)
+        };
+        assert_eq!(ops(false, "-batch -"), (1, 1, true));
+        assert_eq!(ops(false, "-force -batch -"), (2, 1, true));
+        assert_eq!(ops(true, "-batch -"), (2, 1, true));
     }
 
     #[test]

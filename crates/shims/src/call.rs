@@ -104,6 +104,12 @@ impl Reply {
     pub fn error(code: u8, stderr: impl Into<Vec<u8>>) -> Self {
         Self { stderr: stderr.into(), code, ..Self::default() }
     }
+
+    /// Whether tidegate cannot carry out what Linux may: no refusal of the tool's, so that a batch goes on.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.code != 0 && self.stderr.starts_with(b"tidegate: ")
+    }
 }
 
 /// The handler of calls: the model of the machine.

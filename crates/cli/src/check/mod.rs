@@ -66,6 +66,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
         devices: options.dev.iter().cloned().collect(),
         sandbox: options.sandbox.into(),
         dissector: options.dissect.into(),
+        batches_go_on: true,
         ..ReadOptions::default()
     };
     let taken = tidegate_loader::read(&options.files, &how)?;

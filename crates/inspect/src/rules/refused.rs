@@ -129,7 +129,11 @@ fn consequence(step: &Step) -> String {
 
 fn stops_batch(step: &Step, text: &str) -> String {
     if text.lines().any(|line| line.starts_with("Command failed ")) {
-        return format!("; {} stops at the first error of a batch, unless -force is given", step.tool);
+        return format!(
+            "; {} stops at the first error of a batch, unless -force is given: what is behind it is checked \
+             as if it went on",
+            step.tool
+        );
     }
     String::new()
 }

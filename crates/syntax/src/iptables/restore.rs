@@ -108,7 +108,7 @@ fn tables(tool: &str, text: &str, restore: &mut Restore) -> Result<(), Refusal> 
             }
             (Some(table), ..) => {
                 let line = rule(tool, restore.ipv6, &table.name, line, number)?;
-                table.lines.push((number, line));
+                table.lines.extend(line.map(|line| (number, line)));
             }
             (None, ..) => {
                 return Err(Refusal::new(1, format!("{tool}: line {number} failed"))
@@ -143,7 +143,14 @@ fn policy(tool: &str, text: &str, number: usize) -> Result<RestoreLine, Refusal>
     Ok(RestoreLine::Chain(chain.into(), policy, counters))
 }
 
-fn rule(tool: &str, ipv6: bool, table: &str, line: &str, number: usize) -> Result<RestoreLine, Refusal> {
+/// A rule; `None`: it is for the other family (`-4`, `-6`).
+fn rule(
+    tool: &str,
+    ipv6: bool,
+    table: &str,
+    line: &str,
+    number: usize,
+) -> Result<Option<RestoreLine>, Refusal> {
     let (counters, words) = match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((counters, rest)) => {
             let counters = pair(counters).ok_or_else(|| {
@@ -165,8 +172,9 @@ fn rule(tool: &str, ipv6: bool, table: &str, line: &str, number: usize) -> Resul
         return Err(blamed(complain(tool, what), number));
     }
     match parse_line(tool, ipv6, table, &words).map_err(|refusal| blamed(refusal, number))? {
-        IptCommand::Apply(op) => Ok(RestoreLine::Rule(op, counters)),
-        _ => Err(Refusal::new(1, format!("{tool}: line {number} failed"))
+        None => Ok(None),
+        Some(IptCommand::Apply(op)) => Ok(Some(RestoreLine::Rule(op, counters))),
+        Some(_) => Err(Refusal::new(1, format!("{tool}: line {number} failed"))
             .remedy("A line changes its table: -A, -I, -D, -R, -F, -N, -X, -P or -Z.")),
     }
 }

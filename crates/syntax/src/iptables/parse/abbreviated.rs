@@ -173,7 +173,7 @@ impl Reader<'_> {
         let protocol = self.basics[4].as_ref().filter(|found| !found.not).map(|found| &found.what);
         match protocol {
             Some(Condition::Protocol(6)) => of_match("tcp"),
-            Some(Condition::Protocol(17 | 33 | 132 | 136)) => PORTS,
+            Some(Condition::Protocol(17 | 33 | 132)) => PORTS,
             Some(Condition::Protocol(1)) => of_match("icmp"),
             Some(Condition::Protocol(58)) => of_match("icmp6"),
             _ => &[],
@@ -252,6 +252,46 @@ mod tests {
         ] {
             assert_eq!(read(line), Err(unknown(name)), "{line}");
         }
+    }
+
+    /// The same iptables, asked.
+    #[test]
+    fn masks_families_and_ports_of_udplite_are_refused_as_there() {
+        let ours = |what: &str| format!("iptables v1.8.9 (nf_tables): {what}");
+        let once = |option: &str| ours(&format!("CONNMARK: option \"{option}\" can only be used once."));
+        let masks = "-t mangle -A PREROUTING -j CONNMARK";
+        let rule = "-t mangle -A FORWARD";
+        let usage = "Try `iptables -h' or 'iptables --help' for more information.";
+        let together =
+            |one: &str| ours(&format!("CONNMARK: option \"{one}\" cannot be used together with \"--mask\"."));
+        for (line, what) in [
+            (format!("{masks} --restore-mark --mask 0xff --nfmask 0xff"), together("--nfmask")),
+            (format!("{masks} --save-mark --mask 0xff --ctmask 0xff"), together("--ctmask")),
+            (format!("{masks} --restore-mark --nfmask 0xff --nfmask 0xf"), once("--nfmask")),
+            (
+                format!("{rule} -p udplite --dport 53 -j MARK --set-mark 1"),
+                ours("unknown option \"--dport\""),
+            ),
+            (format!("-6 {rule} -j MARK --set-mark 1"), usage.to_owned()),
+            (format!("{rule} -j MARK --set-mark 1 --ipv6"), usage.to_owned()),
+        ] {
+            assert_eq!(read(&line), Err((2, what)), "{line}");
+        }
+        for line in [
+            format!("{masks} --restore-mark --nfmask 0xff --ctmask 0xf"),
+            format!("{rule} -p dccp --dport 53 -j MARK --set-mark 1"),
+            format!("{rule} -p udplite -m multiport --dports 53 -j MARK --set-mark 1"),
+            format!("-4 {rule} -j MARK --set-mark 1"),
+        ] {
+            assert!(read(&line).is_ok(), "{line}: {:?}", read(&line));
+        }
+        let text =
+            "*mangle\n-6 -A FORWARD -j MARK --set-mark 1\n-A FORWARD -4 -j MARK --set-mark 2\nCOMMIT\n";
+        let lines = |tool: &str| {
+            let restored = super::super::super::restore(tool, &[], text).expect("a file of rules");
+            restored.tables[0].lines.iter().map(|(line, _)| *line).collect::<Vec<_>>()
+        };
+        assert_eq!((lines("iptables-restore"), lines("ip6tables-restore")), (vec![3], vec![2]));
     }
 
     #[test]

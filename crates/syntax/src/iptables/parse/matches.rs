@@ -25,8 +25,17 @@ impl<'a> Reader<'a> {
             self.basics[4].as_ref().map(|m| &m.what),
             Some(Condition::Protocol(6 | 17 | 33 | 132 | 136))
         );
+        // iptables 1.8.9 has no match for udplite.
+        let udplite = matches!(self.basics[4].as_ref().map(|m| &m.what), Some(Condition::Protocol(136)));
         let tcp = matches!(self.basics[4].as_ref().map(|m| &m.what), Some(Condition::Protocol(6)));
         match name {
+            "--sport" | "--source-port" | "--dport" | "--destination-port" if udplite => {
+                let list = if name.starts_with("--s") { "--sports" } else { "--dports" };
+                Err(self
+                    .complain(format!("unknown option \"{name}\""))
+                    .at(self.at - 1)
+                    .remedy(format!("iptables 1.8.9 has no match of udplite's own: -m multiport {list}.")))
+            }
             "--sport" | "--source-port" | "--dport" | "--destination-port" => {
                 needs(self, "tcp", with_ports || self.loaded.iter().any(|loaded| loaded == "udp"))?;
                 let (text, not) = self.inverted(name, joined, not)?;

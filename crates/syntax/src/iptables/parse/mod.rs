@@ -155,17 +155,20 @@ pub fn parse(tool: &str, args: &[String]) -> Result<IptablesCommandLine, Refusal
     reader.finish()
 }
 
-/// Reads a line of a table for `iptables-restore`.
+/// Reads a line of a table for `iptables-restore`. `None`: it is for the other family.
 pub(super) fn parse_line(
     tool: &str,
     ipv6: bool,
     table: &str,
     words: &[String],
-) -> Result<IptCommand, Refusal> {
+) -> Result<Option<IptCommand>, Refusal> {
     let mut reader = Reader::new(tool, ipv6, words);
     reader.table = table.into();
+    reader.of_file = true;
     reader.read()?;
-    Ok(reader.finish()?.command)
+    let is_elsewhere = reader.is_elsewhere;
+    let command = reader.finish()?.command;
+    Ok((!is_elsewhere).then_some(command))
 }
 
 /// The command letter and what came with it.
@@ -210,6 +213,12 @@ struct Reader<'a> {
     /// The name after `-j` while its options are read.
     target_name: Option<String>,
     notes: Vec<String>,
+    /// The masks of CONNMARK that were given.
+    masks: Vec<&'static str>,
+    /// It is a line of a file for `iptables-restore`,
+    of_file: bool,
+    /// which is for the other family (`-4`, `-6`), and is passed over.
+    is_elsewhere: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -233,6 +242,9 @@ impl<'a> Reader<'a> {
             target: None,
             target_name: None,
             notes: Vec::new(),
+            masks: Vec::new(),
+            of_file: false,
+            is_elsewhere: false,
         }
     }
 
@@ -370,7 +382,13 @@ impl<'a> Reader<'a> {
                     self.at += 1;
                 }
             }
-            "-4" | "--ipv4" | "-6" | "--ipv6" => {}
+            "-4" | "--ipv4" | "-6" | "--ipv6" if name.ends_with('6') == self.ipv6 => {}
+            "-4" | "--ipv4" | "-6" | "--ipv6" if self.of_file => self.is_elsewhere = true,
+            "-4" | "--ipv4" | "-6" | "--ipv6" => {
+                let other = if self.ipv6 { "iptables" } else { "ip6tables" };
+                let remedy = format!("Write {other} in its place, without {name}.");
+                return Err(Refusal::new(2, usage(self.tool)).at(self.at - 1).remedy(remedy));
+            }
             "-c" | "--set-counters" => {
                 self.joined_or_next(name, joined)?;
                 self.value(name)?;
@@ -739,8 +757,12 @@ fn is_name(text: &str) -> bool {
 }
 
 fn bad_argument(tool: &str, word: &str) -> Refusal {
-    Refusal::new(2, format!("Bad argument `{word}'"))
-        .then(&format!("Try `{tool} -h' or '{tool} --help' for more information."))
+    Refusal::new(2, format!("Bad argument `{word}'")).then(&usage(tool))
+}
+
+/// Where iptables sends its user.
+fn usage(tool: &str) -> String {
+    format!("Try `{tool} -h' or '{tool} --help' for more information.")
 }
 
 /// Where packets come to a chain without that device.

@@ -155,6 +155,20 @@ impl<'a> Reader<'a> {
                 .at(self.at - 2)
                 .remedy("Write --save-mark or --restore-mark before it."));
         };
+        let option = ["--mask", "--nfmask", "--ctmask"].into_iter().find(|known| *known == name);
+        let before =
+            self.masks.iter().find(|before| **before == name || [**before, name].contains(&"--mask"));
+        if let Some(before) = before {
+            let what = match *before == name {
+                true => "can only be used once".to_owned(),
+                false => format!("cannot be used together with \"{before}\""),
+            };
+            return Err(self
+                .complain(format!("CONNMARK: option \"{name}\" {what}.\n"))
+                .at(self.at - 2)
+                .remedy("Write --mask alone, or --nfmask and --ctmask, each once."));
+        }
+        self.masks.extend(option);
         if name != "--ctmask" {
             *nfmask = bits;
         }
