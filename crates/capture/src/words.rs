@@ -53,7 +53,7 @@ impl Word {
 impl Word {
     /// The numbers of the arguments that it uses without a default: `$1`, `${2}mbit`, not `${3:-10mbit}`.
     pub(super) fn arguments(&self) -> impl Iterator<Item = usize> {
-        self.raw.split('$').skip(1).filter_map(|rest| {
+        expanded(&self.raw).filter_map(|rest| {
             let braced = rest.strip_prefix('{');
             let text = braced.unwrap_or(rest);
             let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
@@ -63,6 +63,34 @@ impl Word {
             text[..digits].parse().ok().filter(|number| *number > 0 && !has_default)
         })
     }
+}
+
+/// What stands behind each `$` of a raw word that the shell expands: not in single quotes, as a program of
+/// awk's is.
+fn expanded(raw: &str) -> impl Iterator<Item = &str> {
+    // Of each `$(…)` around a letter, whether it is in double quotes.
+    let mut quoted = vec![false];
+    let (mut single, mut escaped, mut before) = (false, false, ' ');
+    raw.char_indices().filter_map(move |(at, letter)| {
+        let is_escaped = std::mem::replace(&mut escaped, false);
+        let previous = std::mem::replace(&mut before, letter);
+        let double = quoted.last().copied().unwrap_or(false);
+        if single {
+            single = letter != '\'';
+            return None;
+        }
+        match letter {
+            _ if is_escaped => before = ' ',
+            '\\' => escaped = true,
+            '\'' if !double => single = true,
+            '"' => quoted.iter_mut().last().into_iter().for_each(|quoted| *quoted = !*quoted),
+            '(' if previous == '$' => quoted.push(false),
+            ')' if quoted.len() > 1 && !double => drop(quoted.pop()),
+            '$' => return Some(&raw[at + 1..]),
+            _ => {}
+        }
+        None
+    })
 }
 
 /// A simple command: words between separators.

@@ -1,7 +1,7 @@
 //! What was read: files, the commands in them, and the machine they came to.
 
 use crate::index::Index;
-use crate::lost::{Lost, Makers, is_ignored_failure};
+use crate::lost::{Lost, Makers, is_ignored_failure, not_built};
 pub use crate::step::{Frame, SourceLocation, Step, Word};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,6 +86,8 @@ pub struct PolicyModel {
     pub(crate) idle: BTreeSet<(String, Handle)>,
     /// Leaf classes whose packets have all passed a policer.
     pub(crate) policed: BTreeMap<(String, Handle), Policed>,
+    /// The longest frames of leaf classes to which only short ones come.
+    pub(crate) short: BTreeMap<(String, Handle), u32>,
     devices: Vec<(String, DeviceSpec)>,
     dissector: Dissector,
     scripts: bool,
@@ -135,6 +137,7 @@ impl PolicyModel {
             lost,
             idle: BTreeSet::new(),
             policed: BTreeMap::new(),
+            short: BTreeMap::new(),
             devices,
             dissector,
             scripts,
@@ -171,12 +174,18 @@ impl PolicyModel {
         self.ports.iter().find(|(port, _)| port == device).map(|(_, bridge)| bridge.as_str())
     }
 
-    /// Whether a rule of netfilter was refused, which may have led anywhere.
+    /// Whether a rule of netfilter was refused, or tidegate cannot carry out an action or a filter: either
+    /// may have marked or led packets anywhere.
     pub(crate) fn is_rule_lost(&self) -> bool {
         let tools = ["nft", "iptables", "ip6tables", "iptables-restore", "ip6tables-restore"];
-        self.steps
-            .iter()
-            .any(|step| step.refused.is_some() && !step.may_fail && tools.contains(&step.tool.as_str()))
+        let of_netfilter = |step: &Step| !step.may_fail && tools.contains(&step.tool.as_str());
+        let acts = |step: &Step| {
+            let words = || step.words.iter().map(|word| word.text.as_str());
+            step.tool == "tc" && words().any(|word| ["filter", "action", "actions"].contains(&word))
+        };
+        self.steps.iter().any(|step| {
+            step.refused.is_some() && (of_netfilter(step) || acts(step) && not_built(step).is_some())
+        })
     }
 
     /// Whether any rule or action has connections looked up; without one no packet has a state.
@@ -266,31 +275,39 @@ impl PolicyModel {
     /// each has its own.
     pub fn maker_of_filter(&self, dump: &FilterDump) -> Option<usize> {
         let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
-        // Equal filters behind this one: the makers are in the same order.
-        let list = |one: &FilterDump| (one.block, one.parent, one.pref, one.protocol, one.chain);
-        let behind = self.filters.iter().filter(|other| other.dev == dump.dev && list(other) == list(dump));
-        let twins = behind.filter(|other| match &other.entry {
-            FilterEntry::Filter { handle: number, params: other, .. } => {
-                number > handle && same_twin(other, params)
-            }
-            _ => false,
-        });
-        let twins = twins.count();
-        let makes = |at: &usize| {
+        let makes = |at: &usize, wanted: u16| {
             let Op::Filter(FilterOp { pref, protocol, chain, params: Some(given), handle: named, .. }) =
                 &self.ops[*at]
             else {
                 return false;
             };
-            let place = (*pref == 0 || *pref == dump.pref) && (*protocol == 0 || *protocol == dump.protocol);
+            let place = *pref == wanted && (*protocol == 0 || *protocol == dump.protocol);
             // u32 lists its tables by preference, those of other chains included.
             let listed = *chain == dump.chain || dump.kind == "u32";
             place && listed && same_filter(given, *named, params, *handle)
         };
-        match dump.block {
-            0 => nth_or_last(self.index.filter_ops(&dump.dev, dump.parent).rev().filter(makes), twins),
-            block => nth_or_last(self.index.block_ops(block).rev().filter(makes), twins),
-        }
+        let ops = || -> Box<dyn DoubleEndedIterator<Item = usize> + '_> {
+            match dump.block {
+                0 => Box::new(self.index.filter_ops(&dump.dev, dump.parent)),
+                block => Box::new(self.index.block_ops(block)),
+            }
+        };
+        // A command without a preference makes a list of its own, before all that are there.
+        let is_named = ops().any(|at| makes(&at, dump.pref));
+        // Equal filters behind this one: the makers are in the same order.
+        let list = |one: &FilterDump| (one.block, one.parent, one.protocol, one.chain);
+        let is_twin = |other: &&FilterDump| match &other.entry {
+            FilterEntry::Filter { handle: number, params: like, .. } if is_named => {
+                other.pref == dump.pref && number > handle && same_twin(like, params)
+            }
+            FilterEntry::Filter { handle: number, params: like, .. } => {
+                other.pref < dump.pref && same_filter(like, *number, params, *handle)
+            }
+            _ => false,
+        };
+        let here = self.filters.iter().filter(|other| other.dev == dump.dev && list(other) == list(dump));
+        let wanted = if is_named { dump.pref } else { 0 };
+        nth_or_last(ops().rev().filter(|at| makes(at, wanted)), here.filter(is_twin).count())
     }
 
     /// The operation that put a rule into a chain of a table; of several equal ones, the one after `before`

@@ -19,7 +19,7 @@ const ARCHIVES: [(&str, usize); 14] = [
     ("answers-filters", 7),
     ("answers-kinds", 42),
     ("answers-fuzz", 59),
-    ("answers-around", 12),
+    ("answers-around", 13),
     ("answers-rewrite", 81),
     ("answers-blocks", 18),
     ("answers-cake", 69),

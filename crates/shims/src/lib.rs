@@ -129,11 +129,5 @@ impl ToolShim<'_> {
 }
 
 fn unknown(tool: &str) -> Reply {
-    Reply::error(
-        1,
-        format!(
-            "{tool}: tidegate does not emulate this tool yet; what the command would have done is missing from \
-            the policy\n"
-        ),
-    )
+    Reply::error(1, format!("{tool}: tidegate: this tool is not supported in this version\n"))
 }

@@ -65,6 +65,8 @@ pub enum PolicyError {
     Nothing(Vec<String>),
     /// These devices are configured, and no option chooses the one that leads to the modem.
     Several(Vec<String>),
+    /// This one, by which a machine sends to itself, is configured or named alone.
+    Loopback(String),
 }
 
 impl fmt::Display for PolicyError {
@@ -84,6 +86,12 @@ impl fmt::Display for PolicyError {
                 `action mirred egress redirect`, and goes back to it. Give that device a qdisc or a filter \
                 in the script, or name the one that leads to the modem with --dev",
                 given.join(", ")
+            ),
+            PolicyError::Loopback(name) => write!(
+                f,
+                "{name} leads to no line: the machine sends to itself by it, so there is nothing to try. \
+                 `tidegate explain` and `tidegate check` show what happens on it; another device is named with \
+                 --dev"
             ),
             PolicyError::Several(several) => write!(
                 f,
@@ -252,33 +260,38 @@ impl TrialPolicy {
         let Configured { machine, commands, wan: text, lan: mut towards, mut notes, names } = configured;
         let kind = |name: &str| machine.gateway.device(name).map(|id| machine.gateway.spec(id).kind);
         refuse_dead_redirects(&machine)?;
+        let is_loopback = |name: &str| kind(name) == Some(DeviceKind::Loopback);
+        let gives_back = |name: &str| {
+            let kind = kind(name);
+            kind.is_none_or(|kind| matches!(kind, DeviceKind::Ifb | DeviceKind::Loopback))
+        };
         let wan = match (dev, over) {
             (Some(dev), _) => dev.to_owned(),
             (None, Some((upper, _))) => upper.clone(),
             (None, None) => match text {
                 Some(wan) => wan,
                 // What a script made to try something out, and took away again, is not there any more.
-                None => {
-                    match wan_of(&machine.log, |name| kind(name).is_none_or(|kind| kind == DeviceKind::Ifb))?
-                    {
-                        name if is_lan(&name) || classes_lead_to_lan(&machine, &name) => {
-                            let why = match is_lan(&name) {
-                                true => "by its name",
-                                false => "because its classes match private networks as destinations",
-                            };
-                            notes.push(format!(
-                                "{name} is taken for the device towards the LAN, {why}, so that downloads \
+                None => match wan_of(&machine.log, gives_back)? {
+                    name if is_lan(&name) || classes_lead_to_lan(&machine, &name) => {
+                        let why = match is_lan(&name) {
+                            true => "by its name",
+                            false => "because its classes match private networks as destinations",
+                        };
+                        notes.push(format!(
+                            "{name} is taken for the device towards the LAN, {why}, so that downloads \
                                 leave by it; \
                                 --dev {name} takes it for the one that leads to the modem"
-                            ));
-                            towards = Some(name);
-                            UNNAMED_WAN.to_owned()
-                        }
-                        name => name,
+                        ));
+                        towards = Some(name);
+                        UNNAMED_WAN.to_owned()
                     }
-                }
+                    name => name,
+                },
             },
         };
+        if is_loopback(&wan) {
+            return Err(PolicyError::Loopback(wan));
+        }
         let beneath = over.map(|(_, lower)| lower.clone());
         let mut devices: Vec<String> =
             machine.gateway.devices().map(|id| machine.gateway.name(id).to_owned()).collect();
@@ -391,8 +404,12 @@ fn wan_of(ops: &[Op], gives_back: impl Fn(&str) -> bool) -> Result<String, Polic
     if names.is_empty() {
         names = at(&|parent| parent == Handle::INGRESS);
     }
+    let is_loopback = |name: &String| LinkDriver::of_name(name) == LinkDriver::Loopback;
     match names.as_slice() {
-        [] => Err(PolicyError::Nothing(at_roots(ops))),
+        [] => Err(match at_roots(ops) {
+            roots if roots.iter().any(is_loopback) => PolicyError::Loopback(roots.join(", ")),
+            roots => PolicyError::Nothing(roots),
+        }),
         [one] => Ok((*one).to_owned()),
         several => Err(PolicyError::Several(several.iter().map(|name| (*name).to_owned()).collect())),
     }

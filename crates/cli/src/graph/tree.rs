@@ -15,6 +15,8 @@ use tidegate_syntax::nft;
 use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_syntax::units::{print_rate, print_time};
 
+/// The queues of a tin of cake.
+const CAKE_QUEUES: u16 = 1024;
 /// Behind what leads to a class, and leads nothing there.
 const NO_PACKET: &str = "[no packet comes to it]";
 
@@ -159,6 +161,11 @@ fn led(
         Some(kind) if kind.classes_are_flows() && class.qdisc() == qdisc => {
             (parent, format!("{text} to queue {}", class.minor()))
         }
+        // CAKE takes the numbers of any class: of a queue, and before the colon of a host (tc-cake(8)).
+        Some(Kind::Cake) if (1..=CAKE_QUEUES).contains(&class.minor()) => {
+            (parent, format!("{text} to queue {}", class.minor()))
+        }
+        Some(Kind::Cake) if class.minor() == 0 => (parent, format!("{text} as of host {}", class.major())),
         Some(Kind::Htb) if class == qdisc => (parent, format!("{text} past all classes")),
         _ if there.contains(&class) => (parent, format!("{text} to {class}, which is no class of {qdisc}")),
         // What leads to a class that is not there leads nowhere.

@@ -402,12 +402,7 @@ const ANSWERS: &[(&str, u8, &str)] = &[
     ("rmmod frobnicate", 1, "rmmod: ERROR: Module frobnicate is not currently loaded"),
     ("modprobe ifb numifbs=1; lsmod | grep -c ifb; ls -d /sys/class/net/ifb*", 0, "1\n/sys/class/net/ifb0"),
     ("sudo -n -E -u root tc qdisc show dev eth0 | cut -d' ' -f2", 0, "pfifo_fast"),
-    (
-        "ipset list",
-        1,
-        "ipset: tidegate does not emulate this tool yet; what the command would have done is missing from the \
-        policy",
-    ),
+    ("ipset list", 1, "ipset: tidegate: this tool is not supported in this version"),
     ("nft add table inet q && nft list ruleset", 0, "table inet q {\n}"),
     ("nft add rule inet q c accept 2>/dev/null || echo there is no chain c", 0, "there is no chain c"),
     ("command -v conntrack >/dev/null && conntrack -L 2>/dev/null", 1, ""),
@@ -544,7 +539,12 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
             127,
             "frobnicate: there is no such tool on this machine, and tidegate does not emulate it",
         ),
-        ("unplayed", b"ipset create x || exit 7\n", 7, "ipset: tidegate does not emulate this tool yet"),
+        (
+            "unplayed",
+            b"ipset create x || exit 7\n",
+            7,
+            "ipset: tidegate: this tool is not supported in this version",
+        ),
         (
             "lacking",
             b"iptables -t mangle -A FORWARD -m hashlimit --hashlimit-above 9/sec --hashlimit-name x -j \

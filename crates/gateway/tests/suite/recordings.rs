@@ -10,7 +10,7 @@ use tidegate_recording::{Recording, Texts};
 const ARCHIVES: [(&str, usize); 7] = [
     ("traces", 102),
     ("routed", 8),
-    ("answers-around", 7),
+    ("answers-around", 8),
     ("answers-blocks", 2),
     ("answers-filters", 7),
     ("answers-rewrite", 81),

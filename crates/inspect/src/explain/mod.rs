@@ -209,7 +209,8 @@ impl<'r> Explainer<'r> {
     /// No device is possible, or several are: what to write.
     pub fn course(&mut self, packet: &Packet) -> Result<PacketEntry, EgressError> {
         // ARP and the like are not routed: what leaves is the machine's own, unless it bridges.
-        let own = packet.from.is_none() && !is_routed(packet.ethertype);
+        // So is what it sends to itself.
+        let own = packet.from.is_none() && (!is_routed(packet.ethertype) || packet.destination.is_loopback());
         if own || packet.from.as_deref() == Some("lo") {
             let to = self.way_out(packet, None)?;
             return Ok(PacketEntry::Leaves(to, EgressPath::Local));
@@ -233,7 +234,7 @@ impl<'r> Explainer<'r> {
         {
             return Err(EgressError::Bridged { bridge: bridge.to_owned() });
         }
-        match (self.governed(Some(from))[..].first(), &packet.to) {
+        match (self.governed(packet, Some(from))[..].first(), &packet.to) {
             (None, None) => Ok(PacketEntry::Through(from, self.elsewhere(from))),
             _ => Ok(PacketEntry::Through(from, self.way_out(packet, Some(from))?)),
         }
@@ -249,15 +250,21 @@ impl<'r> Explainer<'r> {
         destination != packet.destination && self.own_address(destination).is_none()
     }
 
-    /// Devices whose egress the policy governs, but for one.
-    fn governed(&mut self, but: Option<DeviceId>) -> Vec<DeviceId> {
+    /// Devices whose egress the policy governs and by which a packet may leave, but for one.
+    fn governed(&mut self, packet: &Packet, but: Option<DeviceId>) -> Vec<DeviceId> {
         let filters = &self.reading.filters;
         let leaving =
             |name: &str| filters.iter().any(|dump| dump.dev == name && dump.parent == CLSACT_EGRESS);
         let gateway = self.prober.gateway();
         let ids: Vec<DeviceId> = gateway.devices().collect();
         let configured = |id: DeviceId| gateway.is_configured(id) || leaving(gateway.name(id));
-        let governed = |id: &DeviceId| configured(*id) && gateway.spec(*id).kind != DeviceKind::Ifb;
+        let to_itself = packet.destination.is_loopback();
+        let leads = |id: &DeviceId| match gateway.spec(*id).kind {
+            DeviceKind::Ifb => false,
+            DeviceKind::Loopback => to_itself,
+            _ => !to_itself,
+        };
+        let governed = |id: &DeviceId| configured(*id) && leads(id);
         ids.into_iter().filter(|id| Some(*id) != but && governed(id)).collect()
     }
 
@@ -275,7 +282,7 @@ impl<'r> Explainer<'r> {
         if let Some(name) = &packet.to {
             return Ok(self.named(name));
         }
-        let ways = self.governed(from);
+        let ways = self.governed(packet, from);
         match ways[..] {
             [one] => Ok(one),
             [] => Err(EgressError::NoDevice),

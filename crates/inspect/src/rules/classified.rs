@@ -3,7 +3,7 @@
 use super::context::{Checks, RuleContext, not_decided};
 use super::{
     actions, bits, capped, collisions, defaults, ecn, idle, inner, intent, leaf, marks, parts, policed,
-    protocols, reach, rewritten, today,
+    protocols, reach, rewritten, sizes, today,
 };
 use crate::finding::Finding;
 use crate::probe::Prober;
@@ -80,8 +80,10 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let found = context.all(whole, count, &condition);
     // What is not decided bounds nothing.
     let policed = policed::find(&mut context).unwrap_or_default();
+    let short = sizes::longest(&mut context);
     reading.idle = context.idle;
     reading.policed = policed;
+    reading.short = short;
     found
 }
 

@@ -106,6 +106,9 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
         let unreached = set_elsewhere(context, *handle);
         let twin = in_other_base(anywhere.iter().copied(), *handle);
         let because = match (nothing, other_family) {
+            _ if early && is_set && reading.arrives(dump) => {
+                "what arrives meets this filter before any rule could mark it".to_owned()
+            }
             _ if early && is_set => {
                 format!(
                     "what comes to {} is led there as it arrives, before any rule could mark it",
@@ -131,6 +134,9 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             what: format!("no packet carries mark {handle}: the filter never matches"),
             because,
             witness: Some(Witness::Number(match here.is_empty() {
+                true if early && reading.arrives(dump) => {
+                    format!("what arrives at {} carries mark 0", dump.dev)
+                }
                 true if early => format!("what is redirected to {} carries mark 0", dump.dev),
                 true if dump.protocol != FilterOp::ALL => {
                     format!("no packet of the filter's protocol comes to {}", dump.dev)

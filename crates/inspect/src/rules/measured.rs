@@ -23,9 +23,11 @@ pub(super) fn led_to(reading: &PolicyModel, qdisc: &QdiscDump) -> Option<Handle>
     }
 }
 
-/// Bytes of the longest packets that a class is meant for: acknowledgements are short.
+/// Bytes of the longest packets that a class is meant for, or that come to it: acknowledgements are short.
 pub(super) fn longest_of(reading: &PolicyModel, class: &ClassDump) -> u32 {
-    if reading.takes_acks(class) { ACKNOWLEDGEMENT } else { reading.frame(&class.dev) }
+    let meant = if reading.takes_acks(class) { ACKNOWLEDGEMENT } else { reading.frame(&class.dev) };
+    let comes = reading.short.get(&(class.dev.clone(), class.classid)).copied();
+    comes.map_or(meant, |longest| longest.min(meant))
 }
 
 /// Is it a netem that treats each packet by a draw?

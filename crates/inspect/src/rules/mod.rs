@@ -35,6 +35,7 @@ mod reach;
 mod refused;
 mod replaced;
 mod rewritten;
+mod sizes;
 mod states;
 mod tables;
 mod tiny;

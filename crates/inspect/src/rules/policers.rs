@@ -152,7 +152,8 @@ fn too_small(reading: &PolicyModel, dump: &FilterDump, police: &Police) -> Optio
     let device = reading.gateway.device(&dump.dev)?;
     let header = if arrives { reading.gateway.spec(device).link_header } else { 0 };
     let most = longest(police, header);
-    if most >= frame {
+    // `police mtu 1 drop` without a rate blocks what comes to it, which is what it is written for.
+    if most >= frame || most == 0 && police.rate.is_none() && police.packets == 0 {
         return None;
     }
     let step = reading.step_of(reading.maker_of_filter(dump)?)?;

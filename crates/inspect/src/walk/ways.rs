@@ -471,9 +471,12 @@ impl Walked {
 
 /// Whether it is undecided what comes to a device's classes. Where others are stacked on it, it carries their
 /// frames; where it has SFB among other qdiscs, Linux does not list its classes; and copies (`mirred …
-/// mirror`) are not followed.
+/// mirror`) are not followed, nor what a machine sends to itself.
 pub(crate) fn undecided(reading: &PolicyModel, device: &str) -> bool {
     let Some(id) = reading.gateway.device(device) else { return false };
+    if reading.gateway.spec(id).kind == DeviceKind::Loopback {
+        return true;
+    }
     let carries = reading.gateway.devices().any(|upper| reading.gateway.beneath(upper) == Some(id));
     let unlisted = |qdisc: &QdiscDump| qdisc.kind == Kind::Sfb && qdisc.parent != Handle::ROOT;
     carries

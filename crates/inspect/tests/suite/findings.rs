@@ -55,7 +55,7 @@ fn a_class_of_acknowledgements_by_header_is_filled_with_these() {
              tc class add dev eth0 parent 1:1 classid 1:10 htb rate 200kbit ceil 1mbit prio 0\n\
              tc class add dev eth0 parent 1:1 classid 1:20 htb rate 800kbit ceil 1mbit prio 1\n\
              tc qdisc add dev eth0 parent 1:20 pfifo limit 10\n\
-             tc qdisc add dev eth0 parent 1:10 pfifo limit 100\n\
+             tc qdisc add dev eth0 parent 1:10 pfifo limit 200\n\
              tc filter add dev eth0 parent 1: protocol ip prio 10 u32 match ip protocol 6 0xff {acks} \
              flowid 1:10"
         )
@@ -64,11 +64,11 @@ fn a_class_of_acknowledgements_by_header_is_filled_with_these() {
     let rules = [Rule::Limit, Rule::NoAqm];
     let found = findings_of(&policy(acks), &rules);
     assert!(found.iter().all(|one| !one.contains("5.9 s") && !one.contains("R19 ")), "{found:#?}");
-    assert!(found.iter().any(|one| one.contains("100 packets of 94 bytes")), "{found:#?}");
+    assert!(found.iter().any(|one| one.contains("200 packets of 77 bytes")), "{found:#?}");
     check_finding(
         &policy("match ip dport 22 0xffff"),
         &rules,
-        &["limit 100 lets 5.9 s of packets wait in class 1:10"],
+        &["limit 200 lets 12.0 s of packets wait in class 1:10"],
     );
 }
 

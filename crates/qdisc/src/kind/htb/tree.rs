@@ -617,10 +617,10 @@ impl Tree {
         budget.bytes -= bytes;
         class.bytes += bytes as u64;
         class.packets += (out.len() - from) as u64;
-        class.deficit[0] -= bytes as i32;
+        class.deficit[0] = class.deficit[0].wrapping_sub(bytes as i32);
         let emptied = class.child.qlen() == 0;
         if class.deficit[0] < 0 {
-            class.deficit[0] += class.quantum;
+            class.deficit[0] = class.deficit[0].wrapping_add(class.quantum);
             self.pass(Holder::Row(0), prio);
         }
         if emptied {
@@ -775,9 +775,10 @@ impl Tree {
         debug_assert!(class.inner.is_none(), "leaves send");
         class.bytes += u64::from(len);
         class.packets += 1;
-        class.deficit[level] -= len as i32;
+        // It wraps, as in Linux: with packets longer than the quantum it falls with each of them.
+        class.deficit[level] = class.deficit[level].wrapping_sub(len as i32);
         if class.deficit[level] < 0 {
-            class.deficit[level] += class.quantum;
+            class.deficit[level] = class.deficit[level].wrapping_add(class.quantum);
             self.end_turn(cx.pool, at, level, prio, len);
         }
         if emptied {

@@ -37,8 +37,20 @@ fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
         words.back();
     }
     let mut keys = Vec::new();
-    while words.peek().is_some_and(|word| begins(word, "munge")) {
+    while let Some(word) = words.peek() {
+        // tc passes over its name wherever a munge may stand (tc-pedit(8) has it twice).
+        let named = begins(word, "pedit");
+        if word == "ex" {
+            return Err(bad_place());
+        }
+        if !named && !begins(word, "munge") {
+            break;
+        }
         words.skip();
+        if named {
+            words.peek().ok_or_else(|| crate::Refusal::incomplete().at(words.place()))?;
+            continue;
+        }
         munge(words, extended, &mut keys)?;
         if keys.len() > MOST {
             return Err(Failed::say("", format!("One action rewrites at most {MOST} words.")));
@@ -47,6 +59,10 @@ fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     let control = control_after(words)?.unwrap_or(Control::Pass);
     let index = own_index(words, |_| "Pedit: Illegal \"index\"".into())?;
     Ok(Action { index, ..Act::Pedit(Pedit { keys, control }).into() })
+}
+
+fn bad_place() -> Failed {
+    Failed::say("'ex' must be before first 'munge'", FORM)
 }
 
 fn bad(word: Option<&str>) -> Failed {
