@@ -15,6 +15,8 @@ const NOT_RUNNABLE: u8 = 126;
 const SEGMENTATION_FAULT: u8 = 11;
 /// The source of messages about lines that the shell cannot run.
 pub const SHELL: &str = "sh";
+/// What may stand before a command of the shell.
+const WORD_ENDS: [char; 5] = [' ', '\t', ';', '&', '|'];
 const MISSING: &str = "there is no such tool on this machine, and tidegate does not emulate it";
 
 /// Lists the troubles of a run, in the order of their importance to the reader: calls, tools, the end.
@@ -336,6 +338,12 @@ impl<'a> Complaint<'a> {
             return None;
         }
         let base = name.rsplit('/').next().unwrap_or(name);
+        let mut place = finder.line(self.line);
+        let is_read =
+            place.as_ref().and_then(|place| place.text.split_once(name)).is_some_and(|(before, _)| {
+                let before = before.trim_end();
+                before.ends_with('<') || matches!(before.rsplit(WORD_ENDS).next(), Some("." | "source"))
+            });
         let (reason, remedy) = if name.starts_with('\u{feff}') {
             (
                 "the script begins with a byte order mark, which the shell takes for a part of the first word"
@@ -350,6 +358,11 @@ impl<'a> Complaint<'a> {
                 ),
                 format!("call it `{base}`, without its directory"),
             )
+        } else if is_read {
+            (
+                format!("{name}: there is no such file here, from which the script reads"),
+                format!("put {base} there, or take the line out if the shaping does not need it"),
+            )
         } else {
             (
                 format!("{name}: {what}"),
@@ -358,7 +371,6 @@ impl<'a> Complaint<'a> {
                 ),
             )
         };
-        let mut place = finder.line(self.line);
         if let Some(place) = &mut place {
             place.columns = place.text.find(name).map(|at| {
                 let start = place.text[..at].chars().count();

@@ -13,6 +13,8 @@ use tidegate_syntax::{Env, tc};
 
 /// Packets that may wait at once; a queue that holds more is full enough.
 const MAX_PACKETS: usize = 20_000;
+/// As many packets as are offered to a queue that is to be full, where no limit stops them before.
+pub(crate) const FULL: usize = 4000;
 /// Packets that may leave in one measurement.
 const MAX_SENT: usize = 60_000;
 
@@ -339,6 +341,9 @@ fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Result<
     }
     let begun = rig.now;
     let (mut left, mut last) = (0, begun);
+    // What an idle bucket lets through at once makes room for more: a queue that is kept full waits behind
+    // that. Where no more packets come than these, it does not.
+    let mut more = if most >= FULL { MAX_PACKETS } else { 0 };
     for _ in 0..MAX_SENT {
         if left == taken {
             break;
@@ -352,6 +357,9 @@ fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Result<
             next => next.ok_or(unmeasured)?,
         };
         match next {
+            0 if more > 0 && rig.now == begun && matches!(rig.offer(class, 0), XmitStatus::Queued) => {
+                more -= 1
+            }
             0 => {
                 left += 1;
                 last = rig.now;
@@ -361,6 +369,8 @@ fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Result<
     }
     match (left == taken, taken) {
         (_, 0) => Err(unmeasured),
+        // Its bucket holds more than that.
+        _ if more == 0 && most >= FULL => Err(unmeasured),
         (true, _) => Ok(Filled { packets: taken as u32, wait: last.since(begun) }),
         (false, _) => {
             let packets = (taken - left) as u32;

@@ -174,8 +174,8 @@ impl PolicyModel {
         self.ports.iter().find(|(port, _)| port == device).map(|(_, bridge)| bridge.as_str())
     }
 
-    /// Whether a rule of netfilter was refused, or tidegate cannot carry out an action or a filter: either
-    /// may have marked or led packets anywhere.
+    /// Whether a rule of netfilter was refused, tidegate cannot carry out an action or a filter, or a file of
+    /// commands is not there: each may have marked or led packets anywhere.
     pub(crate) fn is_rule_lost(&self) -> bool {
         let tools = ["nft", "iptables", "ip6tables", "iptables-restore", "ip6tables-restore"];
         let of_netfilter = |step: &Step| !step.may_fail && tools.contains(&step.tool.as_str());
@@ -184,7 +184,10 @@ impl PolicyModel {
             step.tool == "tc" && words().any(|word| ["filter", "action", "actions"].contains(&word))
         };
         self.steps.iter().any(|step| {
-            step.refused.is_some() && (of_netfilter(step) || acts(step) && not_built(step).is_some())
+            let Some(refused) = &step.refused else { return false };
+            of_netfilter(step)
+                || acts(step) && not_built(step).is_some()
+                || refused.contains("Cannot open file")
         })
     }
 

@@ -17,7 +17,7 @@ use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Family, NetfilterRule, NetfilterTarget};
-use tidegate_policy::{Act, FilterParams, Kind};
+use tidegate_policy::{Act, FilterOp, FilterParams, Kind};
 
 /// A rule of netfilter, with its table and chain.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +43,9 @@ impl MarkingRule {
         match dump.protocol {
             ethertype::IPV4 => self.family != Family::Ipv6,
             ethertype::IPV6 => self.family != Family::Ipv4,
-            _ => true,
+            FilterOp::ALL => true,
+            // No rule of these sees ARP and the like.
+            _ => false,
         }
     }
 }

@@ -25,7 +25,14 @@ impl LoadedPolicy {
         let main = self.source(path, Some(text));
         let mut came = came.iter().peekable();
         for recorded in &outcome.calls {
-            let Some(came) = came.next_if(|_| recorded.answered) else { continue };
+            let came = came.next_if(|_| recorded.answered);
+            if came.is_none() && recorded.code == 0 {
+                continue;
+            }
+            // What the tool itself failed at, such as a batch that is not there, came to nothing.
+            let ops = self.steps.last().map_or(0, |step| step.ops.end);
+            let nothing = Came { ops: ops..ops, carried: 0..0 };
+            let came = came.unwrap_or(&nothing);
             let file = match &recorded.source {
                 Some(source) if list.is_none() => self.source(&source.file, None),
                 _ => main,

@@ -156,7 +156,11 @@ impl LinkDriver {
         match stem {
             "lo" => LinkDriver::Loopback,
             "dummy" => LinkDriver::Dummy,
-            "ppp" | "pppoe-wan" => LinkDriver::PointToPoint,
+            "ppp" => LinkDriver::PointToPoint,
+            // OpenWrt names them after the interface: `pppoe-wan`.
+            _ if ["ppp-", "pppoe-", "pppoa-"].iter().any(|begin| name.starts_with(begin)) => {
+                LinkDriver::PointToPoint
+            }
             "wg" => LinkDriver::Raw(RawLink::Wireguard),
             "tun" => LinkDriver::Raw(RawLink::Tun),
             "wwan" => LinkDriver::Raw(RawLink::Wwan),

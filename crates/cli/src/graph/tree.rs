@@ -269,7 +269,11 @@ fn options(qdisc: &QdiscDump) -> Vec<String> {
     // `qdisc htb 1: root refcnt 2 r2q 10 …`: kind and handle first.
     for word in text.split_whitespace().skip(3) {
         match items.last_mut() {
-            Some(item) if word.starts_with(|letter: char| letter.is_ascii_digit()) => {
+            // Numbers of classes are hexadecimal: they may begin with a letter.
+            Some(item)
+                if word.starts_with(|letter: char| letter.is_ascii_digit())
+                    || ["parent", "default"].contains(&item.as_str()) =>
+            {
                 item.push(' ');
                 item.push_str(word);
             }

@@ -586,7 +586,7 @@ impl<'r> Explainer<'r> {
         // It waited on the way, too: in an ifb.
         let before = moments.iter().rev().skip(1).rev().filter(|moment| moment.stop.led_to.is_none());
         let mut waits: Vec<String> = Vec::new();
-        for moment in before {
+        for moment in before.filter(|moment| !waits::leaves_at_once(self.reading, moment)) {
             waits.push(format!(
                 "on the way it waits in {}:",
                 self.queue_position(moment).0.trim_end_matches(':')
@@ -622,7 +622,13 @@ impl<'r> Explainer<'r> {
             let dev = self.name(loss.device);
             return format!("{}{at}", too_long(self.reading, &dev, loss.at));
         }
-        let why = words::dropped(loss.why);
+        let dev = self.name(loss.device);
+        let here = |dump: &&QdiscDump| dump.dev == dev && dump.handle == loss.at;
+        let draws = self.reading.qdiscs.iter().find(here).and_then(|dump| match &dump.params {
+            QdiscParams::Netem(netem) if loss.why == DropReason::Early => Some(waits::loses(netem)),
+            _ => None,
+        });
+        let why = draws.unwrap_or_else(|| words::dropped(loss.why).to_owned());
         format!("{why}{at}")
     }
 }

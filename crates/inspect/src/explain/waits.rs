@@ -557,6 +557,20 @@ fn delayed(netem: &NetemParams) -> String {
     text
 }
 
+/// Why netem drops a packet: by a draw.
+pub(super) fn loses(netem: &NetemParams) -> String {
+    match netem.loss {
+        NetemLoss::Random(NetemProbability::MAX) => "netem drops every packet".to_owned(),
+        NetemLoss::Random(share) => {
+            format!(
+                "netem drops it by a draw, with a chance of {}",
+                chance(share, netem.correlations.unwrap_or_default().loss)
+            )
+        }
+        _ => "netem drops it by a draw of its model of losses".to_owned(),
+    }
+}
+
 /// `25 %`, `0.1 %, each like the last (correlation 50 %)`.
 fn chance(share: NetemProbability, correlation: NetemProbability) -> String {
     let percent = |share: NetemProbability| {
@@ -683,6 +697,20 @@ fn time(bytes: u64, served: Served) -> String {
         (None, Some(most)) => at(most, "it may have when no other class sends"),
         (None, None) => String::new(),
     }
+}
+
+/// Does a packet leave an ifb as it comes, because nothing on its way there holds it back?
+pub(super) fn leaves_at_once(reading: &PolicyModel, moment: &Moment) -> bool {
+    let holds = |spot: &BacklogLocation| {
+        let kind = dump(reading, moment, spot.qdisc).map(|dump| dump.kind);
+        kind.is_none_or(|kind| {
+            matches!(
+                kind,
+                Kind::Htb | Kind::Hfsc | Kind::Tbf | Kind::Cake | Kind::Fq | Kind::Netem | Kind::Plug
+            )
+        })
+    };
+    moment.spec.kind == DeviceKind::Ifb && !moment.stop.qdiscs.iter().any(holds)
 }
 
 /// How fast the place of a packet is served.

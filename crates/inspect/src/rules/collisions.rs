@@ -3,8 +3,8 @@
 use super::context::RuleContext;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::sets::bdd::TooLarge;
-use tidegate_policy::dump::{FilterEntry, QdiscDump};
-use tidegate_policy::{ClassLayout, FilterParams, FlowKeySet, FlowMode, FlowParams, QdiscParams};
+use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::{ClassLayout, FilterParams, FlowKeySet, FlowMode, FlowParams, Kind, QdiscParams};
 
 /// Buckets beyond which no home has so many hosts that it matters.
 const MANY: u32 = 1024;
@@ -13,7 +13,13 @@ const HOST_KEYS: u32 = 1 | 1 << 1 | 1 << 9 | 1 << 10;
 
 /// A note for each hash into few buckets.
 pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let filters = context.reading.filters.iter().enumerate();
+    let reading = context.reading;
+    // A leaf's filters are never evaluated, which R10 says.
+    let is_leaf = |dump: &FilterDump| {
+        let class = reading.class(&dump.dev, dump.parent);
+        class.is_some_and(|class| matches!(class.kind, Kind::Htb | Kind::Hfsc) && reading.is_leaf(class))
+    };
+    let filters = reading.filters.iter().enumerate().filter(|(_, dump)| !is_leaf(dump));
     let hashes = filters.filter_map(|(at, dump)| match &dump.entry {
         FilterEntry::Filter { params: FilterParams::Flow(flow), .. } if is_small_hash(flow) => {
             Some((at, flow))

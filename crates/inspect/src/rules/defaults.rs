@@ -309,7 +309,9 @@ fn without_class(
         place: at_word(step, kind),
         what: format!("{whose} no filter of {} takes is dropped: {why}", place.1),
         because: match level {
-            Level::Error => "without ARP the neighbours are not found, and nothing can be sent at all".into(),
+            Level::Error => {
+                "without ARP no neighbour on an Ethernet is found, and nothing can be sent there".into()
+            }
             _ => "such packets never leave".into(),
         },
         witness: witness(&candidate, "no class: it is dropped"),

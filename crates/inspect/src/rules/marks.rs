@@ -116,6 +116,10 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
                 )
             }
             _ if unreached.is_some() => unreached.clone().unwrap_or_default(),
+            _ if !is_ip(dump.protocol) => {
+                "iptables' rules, which could mark packets, see IP only, and the filter's protocol is another"
+                    .to_owned()
+            }
             (true, _) if rules(reading).any(|rule| rule.targets().any(may_mark)) => {
                 "packets carry no mark here".to_owned()
             }
@@ -144,13 +148,20 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
                 true => format!("no packet comes to {}", dump.dev),
                 false => format!("marks{} on {}: {}", of_protocol(dump.protocol), dump.dev, numbers(&here)),
             })),
-            fix: (!early && unreached.is_none()).then(|| match twin.filter(|_| !other_family) {
-                Some(twin) => same_number(twin, *handle),
-                None => by_hand(*handle, nothing, other_family),
+            fix: (!early && unreached.is_none() && is_ip(dump.protocol)).then(|| {
+                match twin.filter(|_| !other_family) {
+                    Some(twin) => same_number(twin, *handle),
+                    None => by_hand(*handle, nothing, other_family),
+                }
             }),
         });
     }
     Ok(found)
+}
+
+/// May netfilter's rules for IP have seen a packet of this protocol?
+fn is_ip(protocol: u16) -> bool {
+    [FilterOp::ALL, ethertype::IPV4, ethertype::IPV6].contains(&protocol)
 }
 
 /// Whose marks were looked at.

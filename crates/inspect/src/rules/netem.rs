@@ -29,6 +29,10 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
             found.extend(bucket(reading, &mut bench, qdisc, (netem, inner)));
             continue;
         }
+        // Copies, and packets that pass others, are drawn: how many leave, and when, is another each time.
+        if netem.duplicate != 0 || netem.reorder.is_some() {
+            continue;
+        }
         let Some((class, rate)) = rate_of(reading, qdisc, netem) else { continue };
         let frame = reading.frame(&qdisc.dev);
         let Some(filled) = bench.fill(&qdisc.dev, class, &[], frame, FRAMES) else { continue };
@@ -222,8 +226,14 @@ impl Netem<'_> {
             return None;
         }
         let level = if queued < LONG { Level::Note } else { Level::Warning };
-        let what =
-            format!("{} lets {} of packets wait in {}", self.limit(), words::time(waits), self.qdisc.handle);
+        // No more are offered: what it holds beyond that is not measured.
+        let more = if self.packets as usize >= FRAMES { "more than " } else { "" };
+        let what = format!(
+            "{} lets {more}{} of packets wait in {}",
+            self.limit(),
+            words::time(waits),
+            self.qdisc.handle
+        );
         let beside = match self.delay() {
             Nanos(0) => String::new(),
             delay => format!(", beside its delay of {}", words::time(delay)),
@@ -251,8 +261,12 @@ impl Netem<'_> {
         let delay = self.delay().0;
         let bytes = u128::from(self.packets) * u128::from(self.frame) * 1_000_000_000;
         let through = Rate(u64::try_from(bytes / u128::from(delay.max(1))).unwrap_or(u64::MAX));
-        // More than were offered may fit.
-        if delay == 0 || self.packets as usize >= FRAMES || through.0 >= self.rate.0 / 10 * 9 {
+        // More than were offered may fit, and of a delay that varies it is not the mean that counts.
+        if delay == 0
+            || self.netem.jitter_ns > 0
+            || self.packets as usize >= FRAMES
+            || through.0 >= self.rate.0 / 10 * 9
+        {
             return None;
         }
         let what = format!(

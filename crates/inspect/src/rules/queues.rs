@@ -4,7 +4,7 @@ use super::idle::is_mentioned;
 use super::making::{at_word, edit, finding};
 use super::measured::{ACKNOWLEDGEMENT, FIRST_WINDOW, MOST_SHAPES, draws, led_to, longest_of};
 use super::{bursts, tiny};
-use crate::drive::{Bench, Filled, Unfinished};
+use crate::drive::{Bench, FULL, Filled, Unfinished};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::lost::Thing;
 use crate::reading::{PolicyModel, SourceLocation, Step, Word};
@@ -23,7 +23,7 @@ const LONGISH: Nanos = Nanos::millis(250);
 /// A queue that holds less than the link sends in this time starves a single upload.
 const SHORT: Nanos = Nanos::millis(10);
 /// Frames offered at once to see how long a queue is.
-const FRAMES: usize = 4000;
+const FRAMES: usize = FULL;
 /// No packet takes less of the kernel's memory, bytes.
 const LEAST_MEMORY: u32 = 512;
 /// Frames offered to see whether any of them is taken.
@@ -748,7 +748,7 @@ fn no_aqm(reading: &PolicyModel, dev: &str, lengths: &[Length<'_>], delays: bool
     let long = waits.iter().filter(|(class, (_, wait))| {
         // A transfer's data does not wait with acknowledgements.
         let comes = |class: &ClassDump| {
-            let data = !reading.takes_acks(class);
+            let data = !reading.takes_acks(class) && !reading.is_idle(class);
             data && (class.kind.classes() == ClassLayout::One || is_mentioned(reading, class))
         };
         *wait >= Nanos::millis(100) && reading.class(dev, **class).is_none_or(comes)

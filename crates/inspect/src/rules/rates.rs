@@ -293,14 +293,23 @@ fn priority(reading: &PolicyModel, HtbClass { class, .. }: HtbClass<'_>) -> Opti
     }
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     let given: u32 = step.after("prio")?.text.parse().ok().filter(|prio| *prio > LOWEST)?;
-    let equals: Vec<String> = reading
+    let lowest: Vec<&ClassDump> = reading
         .htb_classes()
         .filter(|other| other.class.dev == class.dev && other.class.classid != class.classid)
         .filter(|other| other.params.prio == LOWEST && reading.is_leaf(other.class))
-        .map(|other| other.class.classid.to_string())
+        .map(|other| other.class)
         .collect();
-    let (level, because) = if equals.is_empty() {
+    // Classes of which the same was written come in turn all the same.
+    let written = |other: &ClassDump| {
+        let step = reading.step_of(reading.maker_of_class(&other.dev, other.classid)?)?;
+        step.after("prio")?.text.parse::<u32>().ok()
+    };
+    let differs = |other: &&&ClassDump| written(other) != Some(given);
+    let equals: Vec<String> = lowest.iter().filter(differs).map(|other| other.classid.to_string()).collect();
+    let (level, because) = if lowest.is_empty() {
         (Level::Note, "nothing changes as long as no other class has prio 7".to_owned())
+    } else if equals.is_empty() {
+        (Level::Note, format!("nothing changes: the others of prio {LOWEST} have prio {given} too"))
     } else {
         (Level::Warning, format!("it is served in turn with {}, not after", equals.join(", ")))
     };

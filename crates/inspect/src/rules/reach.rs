@@ -123,6 +123,10 @@ fn dead_filter(
     if !untouched || !same && !elsewhere && !hashed {
         return Ok(None);
     }
+    let mut places = takers.iter().map(|taker| classid(&reading.filters[*taker]));
+    let all_differ = own.is_none() || places.clone().all(|place| place != own);
+    let first = places.next();
+    let is_one_place = places.all(|place| Some(place) == first);
     let acts = matches!(&dump.entry, FilterEntry::Filter { actions, .. } if !actions.is_empty());
     let to = match own {
         // Hooks have no classes.
@@ -138,13 +142,14 @@ fn dead_filter(
         (Level::Note, format!("the packets it matches go to {there} all the same"))
     } else if hashed {
         (Level::Warning, format!("what it matches goes where a filter by flow leads, not to {to}"))
-    } else if (is_known || is_theirs && takers.len() == 1) && way.dropped.is_some() {
+    } else if is_one_place && (is_known || is_theirs && takers.len() == 1) && way.dropped.is_some() {
         (Level::Warning, format!("what it matches goes to {went}"))
-    } else if is_known || is_theirs && takers.len() == 1 {
+    } else if is_one_place && (is_known || is_theirs && takers.len() == 1) {
         (Level::Warning, format!("what it matches goes to {went}, not to {to}"))
     } else {
         let those = if takers.len() == 1 { "that one leads" } else { "those lead" };
-        (Level::Warning, format!("what it matches goes where {those}, not to {to}"))
+        let not = if all_differ { format!(", not to {to}") } else { String::new() };
+        (Level::Warning, format!("what it matches goes where {those}{not}"))
     };
     // Others may go elsewhere before they come to a qdisc further down.
     let list = dump.parent.qdisc();

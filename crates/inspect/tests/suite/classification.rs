@@ -74,7 +74,7 @@ flowid 1:30";
         in_bands(text, Rule::Unreachable),
         "\
 line 8, warning R1: no packet reaches this filter: line 6, line 7 before it take all that it would match
-  what it matches goes to 1:10, not to 1:30
+  what it matches goes where those lead, not to 1:30
   shown: tcp 10.0.0.10 > 198.51.100.7:25 out eth0: 1:10
   fix: put it before what takes its packets
 "
@@ -402,7 +402,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match u32 0 0 flowid 1:1
         findings_text(text, &[Rule::Default]),
         "\
 line 1, error R11: ARP and what else no filter of 1: takes is dropped: drr has no default class here
-  without ARP the neighbours are not found, and nothing can be sent at all
+  without ARP no neighbour on an Ethernet is found, and nothing can be sent there
   shown: arp 192.168.1.10 > 198.51.100.7 in lo out eth0: no class: it is dropped
   fix: end the filters of 1: with one for `protocol all`
 "

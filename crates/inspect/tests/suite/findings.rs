@@ -21,7 +21,7 @@ fn bands(police: &str) -> String {
 #[test]
 fn a_queue_behind_a_policer_does_not_fill() {
     silent(&bands("police rate 200kbit burst 10k drop"), &[Rule::Limit]);
-    let fills = ["3 warning R13", "limit 1000 lets 6.0 s of packets wait in class 2:1"];
+    let fills = ["3 warning R13", "limit 1000 lets 6.1 s of packets wait in class 2:1"];
     check_finding(&bands(""), &[Rule::Limit], &fills);
     // It lets more through than leaves, lets all through, or others come there as well.
     check_finding(&bands("police rate 3mbit burst 10k drop"), &[Rule::Limit], &fills);
@@ -68,7 +68,7 @@ fn a_class_of_acknowledgements_by_header_is_filled_with_these() {
     check_finding(
         &policy("match ip dport 22 0xffff"),
         &rules,
-        &["limit 200 lets 12.0 s of packets wait in class 1:10"],
+        &["limit 200 lets 12.1 s of packets wait in class 1:10"],
     );
 }
 
@@ -257,8 +257,8 @@ fn how_long_a_queue_waits_for_a_class_with_a_slow_band_is_not_measured() {
         )
     };
     // In Linux 6.1 the last leaves after 6.4 s where all of 1:10 goes to 10:2, after 12.1 s where none does.
-    let alone = ["7 warning R13", "all others in it: 6.0 s while the other classes are idle; "];
+    let alone = ["7 warning R13", "all others in it: 6.1 s while the other classes are idle; "];
     check_finding(&policy("tbf rate 100kbit burst 2k limit 100k"), &[Rule::Limit], &alone);
-    let busy = ["7 warning R13", "12.1 s while the other classes are busy, 6.0 s when they are idle"];
+    let busy = ["7 warning R13", "12.1 s while the other classes are busy, 6.1 s when they are idle"];
     check_finding(&policy("fq_codel"), &[Rule::Limit], &busy);
 }

@@ -232,3 +232,53 @@ fn queues_of_unnamed_devices_have_no_finding() {
         "{story}"
     );
 }
+
+/// What a hundred published policies had wrong.
+#[test]
+fn what_published_policies_showed() {
+    let found = |text: &str, rule: Rule| findings_of(text, &[rule]).join("\n");
+    // A bucket's burst makes room at once: a queue that is kept full is behind it (Linux 6.1: 1526 ms).
+    let bucket = "tc qdisc add dev eth0 root tbf rate 1mbit burst 150k latency 300ms";
+    assert!(found(bucket, Rule::Limit).contains("latency 300ms lets 1.5 s of packets wait"));
+    // Only short packets come to the class.
+    let short = "tc qdisc add dev eth0 root handle 1: htb default 50\n\
+                 tc class add dev eth0 parent 1: classid 1:11 htb rate 100kbit\n\
+                 tc class add dev eth0 parent 1: classid 1:50 htb rate 2900kbit\n\
+                 tc qdisc add dev eth0 parent 1:50 fq_codel\n\
+                 tc filter add dev eth0 parent 1: protocol arp prio 9 u32 match u32 0 0 flowid 1:11";
+    assert!(
+        found(short, Rule::Limit).contains("1000 packets of 42 bytes taken"),
+        "{}",
+        found(short, Rule::Limit)
+    );
+    // A block on purpose.
+    let block = "tc qdisc add dev eth0 ingress\n\
+                 tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip dport 80 0xffff \
+                 police mtu 1 drop";
+    assert_eq!(found(block, Rule::Burst), "");
+    // A leaf's filters are never evaluated: what they would do is not said.
+    let leaf = "tc qdisc add dev eth0 root handle 1: htb default 11\n\
+                tc class add dev eth0 parent 1: classid 1:11 htb rate 8mbit\n\
+                tc qdisc add dev eth0 parent 1:11 handle 11: fq_codel\n\
+                tc filter add dev eth0 parent 1:11 protocol ip handle 51 flow hash keys nfct-src divisor 254";
+    assert_eq!(found(leaf, Rule::Collisions), "");
+    // The same priority, written twice.
+    let equal = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+                 tc class add dev eth0 parent 1: classid 1:10 htb rate 2mbit prio 100\n\
+                 tc class add dev eth0 parent 1: classid 1:11 htb rate 2mbit prio 100";
+    assert!(found(equal, Rule::Priority).contains("nothing changes: the others of prio 7 have prio 100 too"));
+    // PPP by another name has no ARP.
+    let ppp = "tc qdisc add dev pppoe-dsl root handle 1: hfsc\n\
+               tc class add dev pppoe-dsl parent 1: classid 1:1 hfsc sc rate 576kbit ul rate 576kbit";
+    assert!(!found(ppp, Rule::Default).contains("ARP"));
+    // Rules for IP mark no ARP.
+    let arp = "tc qdisc add dev eth0 root handle 1: htb default 12\n\
+               tc class add dev eth0 parent 1: classid 1:11 htb rate 10mbit\n\
+               tc class add dev eth0 parent 1: classid 1:12 htb rate 10mbit\n\
+               tc filter add dev eth0 parent 1: protocol arp prio 1 handle 1 fw classid 1:11";
+    let marks = found(arp, Rule::Marks);
+    assert!(marks.contains("see IP only") && !marks.contains("iptables -t mangle"), "{marks}");
+    // More than the 4000 packets that are offered.
+    let netem = "tc qdisc add dev eth0 root netem limit 1000000 delay 50ms rate 20mbit";
+    assert!(found(netem, Rule::Limit).contains("lets more than 2.4 s of packets wait"));
+}

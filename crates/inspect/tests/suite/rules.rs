@@ -42,12 +42,12 @@ fn a_queue_of_tbf_is_measured_wherever_it_hangs() {
         found(&format!("{root}tc qdisc add dev eth0 {parent} tbf rate 1mbit burst 10k {tbf}\n"), &["R13"])
     };
     let long = of("parent 1:3 handle 30:", "limit 600000");
-    assert!(long[0].starts_with("2 warning R13: limit 600000 lets 4.7 s of packets wait"), "{long:?}");
+    assert!(long[0].starts_with("2 warning R13: limit 600000 lets 4.8 s of packets wait"), "{long:?}");
     assert!(long[0].contains("parent 30:1 fq_codel"), "{long:?}");
     assert!(of("parent 1:3", "limit 20000").is_empty());
     // The word is the one that was written, and a number that the kernel chooses is none to count on.
     let unnamed = of("root", "latency 900ms");
-    assert!(unnamed[0].starts_with("1 note R13: latency 900ms lets 899 ms of packets wait"), "{unnamed:?}");
+    assert!(unnamed[0].starts_with("1 note R13: latency 900ms lets 972 ms of packets wait"), "{unnamed:?}");
     assert!(!unnamed[0].contains("8001:") && unnamed[0].contains("parent 99:1 fq_codel"), "{unnamed:?}");
 }
 
@@ -631,7 +631,7 @@ fn a_fifo_on_wireguard_is_as_long_as_its_transmit_queue() {
     let mut reading = reading(&["wg0"], policy);
     let found = check(&mut reading);
     let limit = found.iter().find(|finding| finding.rule.id() == "R13").expect("a long queue");
-    assert!(limit.what.contains("11.3 s of packets may wait"), "{}", limit.what);
+    assert!(limit.what.contains("11.4 s of packets may wait"), "{}", limit.what);
 }
 
 /// The engine lets nothing through any of these but the last of each.

@@ -180,7 +180,9 @@ fn show(shim: &mut ToolShim<'_>, command: IpCommand, flags: IpFlags) -> Reply {
         IpCommand::ShowLinks(which) => Reply::text(listing(&links(shim, &which), &flags, false)),
         IpCommand::ShowAddresses(which) => Reply::text(listing(&links(shim, &which), &flags, true)),
         IpCommand::ShowTunnels(name) => routes::tunnels(shim, name.as_deref()),
-        IpCommand::ShowRoutes { to, dev } => routes::show(shim, to, dev.as_deref(), &flags),
+        IpCommand::ShowRoutes { scope_link, to, dev } => {
+            routes::show(shim, to, (dev.as_deref(), scope_link), &flags)
+        }
         IpCommand::GetRoute(address) => routes::get(shim, address, &flags),
         IpCommand::ShowRules => Reply::text(match flags.family {
             Some(true) => "0:\tfrom all lookup local\n32766:\tfrom all lookup main\n",

@@ -64,7 +64,7 @@ pub(super) fn change(shim: &mut ToolShim<'_>, verb: RouteVerb, mut route: Route)
 pub(super) fn show(
     shim: &mut ToolShim<'_>,
     to: Option<(IpAddr, u8)>,
-    dev: Option<&str>,
+    (dev, scope_link): (Option<&str>, Option<bool>),
     flags: &IpFlags,
 ) -> Reply {
     let ipv6 = flags.family == Some(true);
@@ -73,6 +73,7 @@ pub(super) fn show(
         route.to.0.is_ipv6() == ipv6
             && to.is_none_or(|to| to == route.to)
             && dev.is_none_or(|dev| route.dev.as_deref() == Some(dev))
+            && scope_link.is_none_or(|link| route.scope_link == link)
     });
     if flags.json {
         let object = |route: Route| {
@@ -91,7 +92,11 @@ pub(super) fn show(
         return Reply::text(format!("{}\n", serde_json::Value::from(list)));
     }
     // With `dev X` ip leaves the device out of each line.
-    let line = |route: Route| route_text(&Route { dev: route.dev.filter(|_| dev.is_none()), ..route });
+    // Nor the scope that was asked for.
+    let line = |route: Route| {
+        let text = route_text(&Route { dev: route.dev.filter(|_| dev.is_none()), ..route });
+        if scope_link.is_some() { text.replace(" scope link", "") } else { text }
+    };
     Reply::text(wanted.map(line).collect::<String>())
 }
 

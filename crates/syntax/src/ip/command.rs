@@ -77,6 +77,8 @@ pub enum IpCommand {
     },
     /// `ip route show`.
     ShowRoutes {
+        /// Those of the scope `link`, or those of others; `None`: all.
+        scope_link: Option<bool>,
         /// Only this destination: (network, prefix); a prefix of 0 is the default route.
         to: Option<(IpAddr, u8)>,
         /// Only by this device.

@@ -43,7 +43,7 @@ fn destination(text: &str, flags: &IpFlags) -> Option<(IpAddr, u8)> {
 }
 
 fn shown(words: &[&str], flags: &IpFlags, env: &Env) -> Result<IpCommand, Refusal> {
-    let (mut to, mut dev) = (None, None);
+    let (mut to, mut dev, mut scope_link) = (None, None, None);
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let next = words.get(at + 1).copied();
@@ -54,13 +54,17 @@ fn shown(words: &[&str], flags: &IpFlags, env: &Env) -> Result<IpCommand, Refusa
                 dev = Some(name.to_owned());
                 at += 1;
             }
-            "table" | "proto" | "scope" | "type" | "via" | "src" => at += 1,
+            "scope" => {
+                scope_link = Some(next.ok_or_else(Refusal::incomplete)? == "link");
+                at += 1;
+            }
+            "table" | "proto" | "type" | "via" | "src" => at += 1,
             "exact" | "match" | "root" | "to" | "cache" => {}
             text => to = Some(destination(text, flags).ok_or_else(|| expected("prefix", text))?),
         }
         at += 1;
     }
-    Ok(IpCommand::ShowRoutes { to, dev })
+    Ok(IpCommand::ShowRoutes { scope_link, to, dev })
 }
 
 fn read(words: &[&str], verb: RouteVerb, flags: &IpFlags, env: &Env) -> Result<IpCommand, Refusal> {

@@ -148,7 +148,7 @@ fn routes_are_read() {
     assert_eq!(ask("route get 192.0.2.9"), Ok(IpCommand::GetRoute(v4("192.0.2.9"))));
     assert_eq!(
         ask("-4 route show default"),
-        Ok(IpCommand::ShowRoutes { to: Some((v4("0.0.0.0"), 0)), dev: None })
+        Ok(IpCommand::ShowRoutes { to: Some((v4("0.0.0.0"), 0)), dev: None, scope_link: None })
     );
 }
 

@@ -28,7 +28,7 @@ use crate::{Env, Refusal};
 use kinds::row;
 use tidegate_packet::Handle;
 use tidegate_policy::spec::{FILTERS, REFUSED_FILTERS, why_not};
-use tidegate_policy::{FilterOp, Op, Verb};
+use tidegate_policy::{Act, Action, FilterOp, Op, Verb};
 
 /// The parent of `filter … ingress`.
 pub(super) const INGRESS_FILTERS: Handle = Handle(0xffff_fff2);
@@ -54,7 +54,7 @@ pub(super) fn filter(
         params: None,
         actions: Vec::new(),
     };
-    let (mut handle, mut protocol, mut chain) = (None, None, None);
+    let (mut handle, mut protocol, mut chain, mut estimates) = (None, None, None, None);
     while let Some(word) = words.take() {
         match word {
             "dev" => device(&mut op.dev, words)?,
@@ -95,7 +95,10 @@ pub(super) fn filter(
                 }
                 chain = Some(chain_of(text, words.last())?);
             }
-            _ if begins(word, "estimator") => estimator_aside(words, notes)?,
+            _ if begins(word, "estimator") => {
+                estimator_aside(words, notes)?;
+                estimates = Some(words.last());
+            }
             _ if begins(word, "help") => return Ok(help_of(Some(Object::Filter))),
             kind => {
                 op.kind = Some(kind.into());
@@ -125,6 +128,11 @@ pub(super) fn filter(
             }
             let read = options(&kind, place, (handle, op.protocol), words, env)?;
             (op.handle, op.params, op.actions) = (read.handle, read.params, read.actions);
+            let averages =
+                |action: &Action| matches!(&action.act, Act::Police(police) if police.average.is_some());
+            if let Some(place) = estimates.filter(|_| op.actions.iter().any(averages)) {
+                return Err(later("filter", "estimator … police avrate", place));
+            }
         }
         None if handle.is_some() => {
             return Err(Refusal::new(255, "Must specify filter type when using \"handle\"")
