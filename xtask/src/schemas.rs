@@ -152,6 +152,12 @@ fn schema<T: JsonSchema>(form: &str, number: u32, about: &str) -> String {
         schema["$defs"]["RunRecord"]["properties"]["round_trips_per_minute"] =
             json!({"description": "Round trips per minute under load.", "type": ["number", "null"]});
     }
+    // Scores follow from a probe's packets: see `tidegate_analysis::outcome`.
+    for probe in ["ProbeRecord", "TrialProbe"] {
+        if schema["$defs"][probe].is_object() {
+            schema["$defs"][probe]["properties"]["qoo"] = outcome_scores();
+        }
+    }
     let mut properties = Map::new();
     properties.insert(form.to_owned(), json!({"description": FORM, "const": number}));
     if let Some(members) = schema["properties"].as_object() {
@@ -162,6 +168,25 @@ fn schema<T: JsonSchema>(form: &str, number: u32, about: &str) -> String {
         required.insert(0, form.into());
     }
     format!("{schema:#}\n")
+}
+
+/// Quality of Outcome of a probe's packets.
+fn outcome_scores() -> Value {
+    let limit = "What limits the score: a percentile of the delays (`p99`) or `loss`; null at 100.";
+    json!({
+        "description": "Quality of Outcome (draft-ietf-ippm-qoo-11) of the packets within the window for \
+            tidegate's applications; absent where answers are not the delays of packets, and of fewer than 100.",
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["application", "score", "limit"],
+            "properties": {
+                "application": {"description": "`call`, `meeting`, `game`, `browsing`.", "type": "string"},
+                "score": {"description": "0 (unacceptable) to 100 (optimal).", "type": "number"},
+                "limit": {"description": limit, "type": ["string", "null"]},
+            },
+        },
+    })
 }
 
 /// Is this text that document? The order of its members is no part of it.

@@ -12,6 +12,7 @@
 //! | [`verify`] | the same load with and without a policy, in turns | rows, each with its verdict | JSON |
 //! | [`watch`] | devices at work | what happened between two snapshots | snapshots read, JSON, Prometheus'
 //! text |
+//! | [`outcome`] | scores of probes for applications | | members of the documents above |
 //! | [`quick`], [`calibrate`], [`doctor`], [`loss`], [`overhead`] | a line, a computer | | JSON |
 //!
 //! Pure: no files, clock, processes or output. `tidegate-report` draws it and lays it out for people.
@@ -50,6 +51,7 @@ pub mod doctor;
 pub mod experiment;
 mod json;
 pub mod loss;
+pub mod outcome;
 pub mod overhead;
 pub mod ping;
 pub mod quick;

@@ -1,5 +1,6 @@
 //! Half a minute of a line ([`tidegate_measure::quick::Quick`]) as a document.
 
+use crate::outcome::scores;
 use serde_json::{Value, json};
 use tidegate_measure::quick::{CapacityEstimate, Grade, Quick};
 
@@ -8,11 +9,15 @@ pub fn json(quick: &Quick) -> Value {
     let figures = |place: usize| -> Vec<Value> {
         let of = |phase: usize| {
             let pings = quick.pings(place, phase);
-            json!({
+            let mut figures = json!({
                 "load": quick.phases[phase].load.word(), "sent": pings.lost + pings.rtt.count(), "lost": pings.lost,
                 "min_ns": pings.rtt.min(), "median_ns": pings.rtt.percentile(50.0), "p95_ns": pings.rtt.percentile(95.0),
                 "max_ns": pings.rtt.max(),
-            })
+            });
+            if let Some(scores) = scores("round trip", &pings) {
+                figures["qoo"] = scores;
+            }
+            figures
         };
         (0..quick.phases.len()).map(of).collect()
     };

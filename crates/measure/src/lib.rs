@@ -14,6 +14,7 @@ pub mod experiment;
 pub mod loss;
 pub mod numbers;
 pub mod oneway;
+pub mod outcome;
 pub mod overhead;
 pub mod paired;
 pub mod pinged;

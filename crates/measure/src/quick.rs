@@ -3,6 +3,7 @@
 //!
 //! Times are nanoseconds from the beginning, rates bits per second, unless a field has another unit.
 
+use crate::outcome::{self, NamedApplication, OutcomeScore};
 use crate::pinged::PingRequest;
 use crate::{Durations, Pings};
 use alloc::string::String;
@@ -245,13 +246,26 @@ impl Quick {
         self.phases.iter().skip(1).any(|phase| !phase.is_partly_full)
     }
 
-    /// Round trips in a minute under the worst load: 60 s over the median round trip (responsiveness;
-    /// draft-ietf-ippm-responsiveness takes several kinds of round trips, this is of pings alone).
+    /// Round trips in a minute under the worst load: 60 s over the median round trip of pings. It is not the
+    /// RPM of draft-ietf-ippm-responsiveness, whose requests are HTTP's and whose means are trimmed.
     pub fn round_trips_per_minute(&self) -> Option<u64> {
         let remote = self.farthest()?;
         let medians =
             (1..self.phases.len()).filter_map(|phase| self.pings(remote, phase).rtt.percentile(50.0));
         Some(60_000_000_000 / medians.max()?.max(1))
+    }
+
+    /// Quality of Outcome under load by the pings of the farthest hop, for each of tidegate's applications:
+    /// of the phase with the least. An application is left out if no loaded phase has enough pings.
+    pub fn outcomes_under_load(&self) -> Vec<(&'static str, OutcomeScore)> {
+        let Some(remote) = self.farthest() else { return Vec::new() };
+        let worst = |application: &'static NamedApplication| {
+            let scores = (1..self.phases.len())
+                .filter_map(|phase| application.round_trip.score(&self.pings(remote, phase), None));
+            let least = scores.min_by(|one, other| one.score.total_cmp(&other.score))?;
+            Some((application.name(), least))
+        };
+        outcome::PROFILES.iter().filter_map(worst).collect()
     }
 
     /// Where packets wait during a phase: stretches of the path, the nearest first, that add up to what round

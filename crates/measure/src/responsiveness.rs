@@ -1,10 +1,13 @@
-//! Round trips per minute under load: responsiveness, as draft-ietf-ippm-responsiveness counts it.
+//! Round trips per minute under load: responsiveness, from draft-ietf-ippm-responsiveness-08.
 //!
-//! The draft takes half of it from foreign round trips (what a new conversation meets) and half from those of
-//! the loading connections themselves (what the next request on one of them meets), each as the mean of all
-//! but the slowest twentieth. Its foreign ones are the handshakes of TCP and TLS and a request of HTTP/2, its
-//! own ones a request of HTTP/2 within the load. There is no HTTP here: foreign are the UDP probes, own are
-//! TCP's smoothed round trips of the loading connections. What servers need to think is therefore not in it.
+//! The draft's figure is the mean of two: round trips per minute of foreign requests (what a new conversation
+//! meets) and of requests on the loading connections themselves, each 60 s over the mean of all but the
+//! slowest twentieth (section "Aggregating the Measurements"). Its foreign ones are the handshakes of TCP and
+//! TLS and a request of HTTP/2, its own ones a request of HTTP/2 within the load, and it adds connections
+//! until goodput and responsiveness are stable and takes the last four seconds. There is no HTTP here:
+//! foreign are the UDP probes, own are TCP's smoothed round trips of the loading connections; the number of
+//! flows and the time are those of the test. So the figure is computed as the draft's and measured otherwise:
+//! it includes neither the time that a server takes to answer nor what waits in the sender's own socket.
 
 use crate::experiment::RunRecord;
 use alloc::vec::Vec;
@@ -30,7 +33,8 @@ impl RunRecord {
         let foreign = trimmed_mean(foreign.collect())?;
         let own =
             trimmed_mean(self.transfers.iter().flat_map(|transfer| self.own(&transfer.srtt_us)).collect());
-        Some(MINUTE_NS / own.map_or(foreign, |own| (foreign + own) / 2.0))
+        let per_minute = |ns: f64| MINUTE_NS / ns.max(1.0);
+        Some(own.map_or(per_minute(foreign), |own| (per_minute(foreign) + per_minute(own)) / 2.0))
     }
 
     /// What of a series of µs per step lies within the window, in ns; steps without a reading are left out.
@@ -66,7 +70,8 @@ mod tests {
     #[test]
     fn half_of_it_is_the_load_s_own() {
         assert_eq!(run(20 * MS, vec![]).responsiveness(), Some(3000.0));
-        assert_eq!(run(20 * MS, vec![0, 100_000, 100_000]).responsiveness(), Some(1000.0));
+        // The mean of 3000 and 600 in a minute, not 60 s over the mean of 20 and 100 ms.
+        assert_eq!(run(20 * MS, vec![0, 100_000, 100_000]).responsiveness(), Some(1800.0));
         assert_eq!(RunRecord::default().responsiveness(), None);
     }
 

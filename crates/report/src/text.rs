@@ -5,10 +5,11 @@ use crate::spark::{SparkSeries, sparklines};
 use crate::table::{Align, Table, clean, columns, width};
 use std::fmt::Write as _;
 use tidegate_analysis::data::capital;
+use tidegate_analysis::outcome::{QOO_OF_CALLS, score};
 use tidegate_analysis::trial::{ClassFigures, Pair, classes_at_work, goodput, main_probe, node, pairs};
 use tidegate_measure::Pings;
 use tidegate_measure::numbers::{arrow, milliseconds, percent, rate, size};
-use tidegate_measure::trial::{LinkFacts, TrialDocument, TrialRun};
+use tidegate_measure::trial::{LinkFacts, TrialDocument, TrialProbe, TrialRun};
 
 /// Columns of a terminal that it fits.
 const COLUMNS: usize = 100;
@@ -24,6 +25,10 @@ pub fn text(trial: &TrialDocument) -> String {
     if !waits.is_empty() {
         let waits = waits.to_string();
         let _ = writeln!(out, "What people wait for, without → with the policy, in ms:\n\n{waits}");
+        if has_calls(&pairs) {
+            wrapped(&mut out, "", QOO_OF_CALLS);
+            out.push('\n');
+        }
         if waits.contains(NONE_BEGAN) {
             wrapped(
                 &mut out,
@@ -145,11 +150,31 @@ pub(crate) fn unanswered(figures: &Pings) -> &'static str {
 /// pages.
 const NONE_BEGAN: &str = "none began";
 
+/// The column of a call's Quality of Outcome.
+const QOO_COLUMN: &str = "QoO";
+/// How the ids of calls begin.
+const CALL: &str = "voip";
+
+/// The Quality of Outcome of a call's packets; `None`: it is no call, or has too few.
+fn of_call(probe: &TrialProbe, packets: &Pings) -> Option<u8> {
+    score("call", &probe.unit, packets).filter(|_| probe.id.starts_with(CALL))
+}
+
+/// Is there a call with a score?
+fn has_calls(pairs: &[Pair<'_>]) -> bool {
+    pairs
+        .iter()
+        .flat_map(Pair::each)
+        .any(|(_, run)| run.probes.iter().any(|probe| of_call(probe, &probe.figures(run.window)).is_some()))
+}
+
 /// The other probes, without → with.
 fn waits(pairs: &[Pair<'_>]) -> Table {
     use Align::{Left, Right};
     let columns =
         [("load", Left), ("what", Left), ("median", Right), ("95th percentile", Right), ("lost", Right)];
+    let scored = has_calls(pairs).then_some((QOO_COLUMN, Right));
+    let columns = columns.into_iter().chain(scored);
     let mut table = Table::new(columns).with_two_keys();
     for pair in pairs {
         let ids = pair.probe_ids();
@@ -163,14 +188,17 @@ fn waits(pairs: &[Pair<'_>]) -> Table {
             let what = format!("{}, {}", probe.title, probe.unit);
             let (load, what) = (pair.load().to_owned(), cut(&what, 46));
             if figures.both(|f| (f.sent() > 0).then_some(())) == [None, None] {
-                table.row([load, what, NONE_BEGAN.to_owned(), String::new(), String::new()]);
+                table.row([load, what, NONE_BEGAN.to_owned()]);
                 continue;
             }
             let ms = |p: f64| {
                 arrow(figures.both(|f| f.rtt.percentile(p)), |ns| milliseconds(ns).replace(" ms", ""))
             };
             let lost = arrow(figures.both(|f| Some(f.loss())), |loss| percent(loss).replace(" %", ""));
-            table.row([load, what, ms(50.0), ms(95.0), format!("{lost} %")]);
+            let scores = figures.both(|packets| of_call(probe, packets));
+            let qoo = scores.iter().any(Option::is_some).then(|| arrow(scores, |score| score.to_string()));
+            let cells = [load, what, ms(50.0), ms(95.0), format!("{lost} %")];
+            table.row(cells.into_iter().chain(qoo));
         }
     }
     table

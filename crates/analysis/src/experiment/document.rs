@@ -2,6 +2,7 @@
 //! describes them.
 
 use crate::json::{DocumentError, document, text};
+use crate::outcome::scores;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tidegate_measure::experiment::{Experiment, RunRecord};
@@ -14,11 +15,16 @@ const ORIGIN: &str = "a result is written by `tidegate sim FILE -o RESULT.json`"
 /// An experiment as JSON, ended by a newline.
 pub fn to_json(experiment: &Experiment) -> String {
     text(FORM, experiment, |value| {
-        if experiment.execution == "field"
-            && let Some(runs) = value.get_mut("runs").and_then(Value::as_array_mut)
-        {
-            for (value, run) in runs.iter_mut().zip(&experiment.runs) {
+        let Some(runs) = value.get_mut("runs").and_then(Value::as_array_mut) else { return };
+        for (value, run) in runs.iter_mut().zip(&experiment.runs) {
+            if experiment.execution == "field" {
                 value["round_trips_per_minute"] = json!(run.responsiveness());
+            }
+            let probes = value.get_mut("probes").and_then(Value::as_array_mut);
+            for (value, probe) in probes.into_iter().flatten().zip(&run.probes) {
+                if let Some(scores) = scores(&probe.unit, &probe.figures(run.window)) {
+                    value["qoo"] = scores;
+                }
             }
         }
     })

@@ -31,6 +31,8 @@ const DIRECTIONS: [Column; 4] = [
     ("median there", "there-median"),
     ("median back", "back-median"),
 ];
+const OUTCOMES: [Column; 4] =
+    [("call", "qoo-call"), ("meeting", "qoo-meeting"), ("game", "qoo-game"), ("browsing", "qoo-browsing")];
 const TRANSFERS: [Column; 6] = [
     ("goodput", "rate"),
     ("share of all", "share"),
@@ -92,6 +94,7 @@ pub fn tables(experiment: &Experiment) -> Vec<Data> {
     let all = [
         table(&loads, REPLIES, "probe", &ANSWERS, &probes),
         table(&loads, "One-way delay and loss during the measurement", "probe", &DIRECTIONS, &probes),
+        table(&loads, crate::outcome::QOO, "probe", &OUTCOMES, &probes),
         table(&loads, THROUGHPUT, "transfers", &TRANSFERS, &groups),
         table(&loads, "Links during the measurement", "link", &LINKS, &links),
         table(&loads, "Classes during the measurement", "class", &CLASSES, &classes),

@@ -1,6 +1,8 @@
 //! A trial as JSON, and back.
 
 use crate::json::{DocumentError, document, text};
+use crate::outcome::scores;
+use serde_json::Value;
 use tidegate_measure::trial::TrialDocument;
 
 /// The member that gives the form, and its number: it changes when a member changes its meaning or is
@@ -13,7 +15,17 @@ const OLD_IDLE: &str = "empty";
 
 /// A trial as JSON, ended by a newline.
 pub fn to_json(trial: &TrialDocument) -> String {
-    text(FORM, trial, |_| ())
+    text(FORM, trial, |value| {
+        let runs = value.get_mut("runs").and_then(Value::as_array_mut);
+        for (value, run) in runs.into_iter().flatten().zip(&trial.runs) {
+            let probes = value.get_mut("probes").and_then(Value::as_array_mut);
+            for (value, probe) in probes.into_iter().flatten().zip(&run.probes) {
+                if let Some(scores) = scores(&probe.unit, &probe.figures(run.window)) {
+                    value["qoo"] = scores;
+                }
+            }
+        }
+    })
 }
 
 /// Reads what [`to_json`] wrote. Members it does not know are passed over.

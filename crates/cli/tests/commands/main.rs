@@ -28,6 +28,7 @@ mod predicted;
 mod replay;
 mod run;
 mod scenarios;
+mod scores;
 mod sessions;
 mod shims;
 mod sim;

@@ -6,6 +6,7 @@
 
 use super::convergence::{convergence, last_to_join};
 use super::parts::{LinkSeries, ProbeRecord, RunRecord, TransferRecord};
+use crate::outcome::{self, DelayDirection};
 use crate::trial::ClassSeries;
 use crate::{Durations, Jitter, Pings, deviation, jain, share};
 use alloc::format;
@@ -47,6 +48,8 @@ const NOT_RECORDED: NoSuchFigure = NoSuchFigure::Nothing { why: "it was not reco
 const SPAN_STATISTICS: [&str; 10] =
     ["mean", "median", "min", "max", "p50", "p95", "p99", "mdev", "jitter", "jitter-mean"];
 const COUNT_STATISTICS: [&str; 7] = ["loss", "loss-low", "loss-high", "lost", "sent", "count", "failed"];
+/// Quality of Outcome for an application: of packets one way, and of round trips.
+const OUTCOME_PREFIX: &str = "qoo-";
 const PROBE_STATISTICS: [&str; 2] = ["rate", "packet-rate"];
 const DIRECTION_STATISTICS: [&str; 8] = [
     "there-mean",
@@ -90,6 +93,10 @@ pub fn figures(run: &RunRecord) -> Vec<String> {
     for probe in &run.probes {
         add(&probe.id, &SPAN_STATISTICS);
         add(&probe.id, &COUNT_STATISTICS);
+        if DelayDirection::of_unit(&probe.unit).is_some() {
+            let names = outcome::PROFILES.map(|one| format!("{OUTCOME_PREFIX}{}", one.name()));
+            add(&probe.id, &names.each_ref().map(String::as_str));
+        }
         if !probe.received.is_empty() || !probe.packets.is_empty() {
             add(&probe.id, &PROBE_STATISTICS);
         }
@@ -166,6 +173,9 @@ fn of_probe(run: &RunRecord, probe: &ProbeRecord, statistic: &str, window: (u64,
                 .or_else(|| of_count(&directions[way], statistic));
         }
     }
+    if let Some(name) = statistic.strip_prefix(OUTCOME_PREFIX) {
+        return outcome_of(probe, name, window);
+    }
     let recorded = |series: Option<f64>, unit| {
         let rate = series.map(|sum| plain(per_second(sum, window), unit));
         Some(rate.unwrap_or(Err(NOT_RECORDED)))
@@ -185,6 +195,15 @@ fn of_probe(run: &RunRecord, probe: &ProbeRecord, statistic: &str, window: (u64,
         }
         _ => of_durations(&pings, statistic).or_else(|| of_count(&pings, statistic)),
     }
+}
+
+/// The score of a probe's packets for an application.
+fn outcome_of(probe: &ProbeRecord, application: &str, window: (u64, u64)) -> Statistic {
+    let application = outcome::application_named(application)?;
+    DelayDirection::of_unit(&probe.unit)?;
+    let score = outcome::score_of(application, &probe.unit, &probe.figures(window));
+    let too_few = NoSuchFigure::Nothing { why: "fewer than 100 packets were sent" };
+    Some(score.map_or(Err(too_few), |found| plain(found.score, "")))
 }
 
 /// RFC 1889's jitter is that of packets as they are received, which may be in another order than they were
@@ -403,6 +422,12 @@ mod tests {
             probes: vec![
                 ProbeRecord { id: "ping".into(), there: there.collect(), answers, ..ProbeRecord::default() },
                 ProbeRecord {
+                    id: "call".into(),
+                    unit: "one way".into(),
+                    answers: (0..400).map(|n| (1_000 * MS + n * 20 * MS, Some(250 * MS))).collect(),
+                    ..ProbeRecord::default()
+                },
+                ProbeRecord {
                     id: "dead".into(),
                     answers: vec![(2_000 * MS, None); 4],
                     ..ProbeRecord::default()
@@ -461,6 +486,8 @@ mod tests {
             ("ping.back-mean", 0.015_555_555, "s"),
             ("ping.there-loss", 0.0, ""),
             ("ping.back-loss", 0.1, ""),
+            ("call.qoo-call", 50.0, ""),
+            ("call.qoo-game", 0.0, ""),
             ("dead.loss", 1.0, ""),
             ("dead.failed", 4.0, ""),
             ("dead.rate", 0.0, "bit/s"),
@@ -518,12 +545,16 @@ mod tests {
         assert_eq!((why("upload.convergence"), why("upload-2.convergence")), (unfair.clone(), unfair));
         assert_eq!(why("download.time"), NoSuchFigure::Nothing { why: "it did not come to its end" });
         assert_eq!(why("ping.rate"), NOT_RECORDED);
+        let few = figure(&run, "call.qoo-call", (1_000 * MS, 2_000 * MS));
+        assert_eq!(few, Err(NoSuchFigure::Nothing { why: "fewer than 100 packets were sent" }));
         assert_eq!(why("dead.there-loss"), NOT_RECORDED);
         for name in [
             "",
             "ping",
             "pnig.mean",
             "ping.average",
+            "ping.qoo-call",
+            "call.qoo-chess",
             "ping.p101",
             "ping.p",
             "ping.p-1",

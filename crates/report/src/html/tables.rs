@@ -2,14 +2,16 @@
 
 use super::parts::{Data, Tabled as _, capital};
 use maud::{Markup, html};
+use tidegate_analysis::outcome::{QOO, score};
 use tidegate_analysis::trial::{ClassFigures, Pair, every_class, node};
 use tidegate_measure::numbers::{milliseconds, percent, rate, size};
+use tidegate_measure::outcome::PROFILES;
 use tidegate_measure::share;
 use tidegate_measure::trial::{TrialDocument, TrialRun};
 
 /// The tables of every load.
 pub(super) fn section(trial: &TrialDocument, pairs: &[Pair<'_>]) -> Markup {
-    let tables = [answers(pairs), transfers(pairs), buffers(pairs), classes(trial, pairs)];
+    let tables = [answers(pairs), outcomes(pairs), transfers(pairs), buffers(pairs), classes(trial, pairs)];
     html! {
         section {
             h2 { "All figures" }
@@ -68,6 +70,30 @@ fn answers(pairs: &[Pair<'_>]) -> Data {
         head: head(&[
             "load", "policy", "probe", "class", "mean", "median", "95 %", "99 %", "max", "lost", "sent",
         ]),
+        rows: rows(pairs, of),
+    }
+}
+
+/// Quality of Outcome of the probes whose answers are the delays of packets.
+fn outcomes(pairs: &[Pair<'_>]) -> Data {
+    let of = |run: &TrialRun| {
+        let row = |probe: &tidegate_measure::trial::TrialProbe| {
+            let packets = probe.figures(run.window);
+            let scores: Vec<Option<u8>> =
+                PROFILES.iter().map(|one| score(one.name(), &probe.unit, &packets)).collect();
+            scores.iter().any(Option::is_some).then(|| {
+                let cells =
+                    scores.iter().map(|score| score.map_or("–".to_owned(), |score| score.to_string()));
+                let name = format!("{}, {}", capital(&probe.title), probe.unit);
+                std::iter::once(name).chain(cells).collect()
+            })
+        };
+        run.probes.iter().filter_map(row).collect()
+    };
+    let names = PROFILES.iter().map(|application| application.name());
+    Data {
+        caption: QOO.to_owned(),
+        head: head(&["load", "policy", "probe"].into_iter().chain(names).collect::<Vec<_>>()),
         rows: rows(pairs, of),
     }
 }

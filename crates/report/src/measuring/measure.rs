@@ -2,11 +2,13 @@
 
 use crate::table::{Align, Table};
 use std::fmt::Write as _;
+use tidegate_analysis::outcome::{QOO, score};
 use tidegate_measure::Durations;
 use tidegate_measure::experiment::{
     Experiment, LoadRecord, ProbeRecord, RunRecord, TransferRecord, group_of,
 };
 use tidegate_measure::numbers::{format_duration, percent, rate};
+use tidegate_measure::outcome::PROFILES;
 
 /// The text of a missing figure.
 const NOTHING: &str = "–";
@@ -16,6 +18,10 @@ pub fn text(of: &Experiment) -> String {
     let mut text = format!("{}\n\n", of.title);
     let _ = writeln!(text, "{}", delays(of));
     let _ = writeln!(text, "{}", ways(of));
+    let outcomes = outcomes(of);
+    if !outcomes.is_empty() {
+        let _ = writeln!(text, "{QOO}:\n\n{outcomes}");
+    }
     let carried = carried(of);
     if !carried.is_empty() {
         let _ = writeln!(text, "{carried}");
@@ -60,6 +66,27 @@ fn delays(of: &Experiment) -> Table {
             first = false;
             let loss = percent(figures.loss());
             table.row([name, probe.title.clone(), at(50.0), at(95.0), at(99.0), at(100.0), loss, minute]);
+        }
+    }
+    table
+}
+
+/// Quality of Outcome of each load's round trips.
+fn outcomes(of: &Experiment) -> Table {
+    let names = PROFILES.each_ref().map(|application| application.name());
+    let columns: Vec<&str> = names.into_iter().chain(["packets"]).collect();
+    let mut table = Table::new(heads(["load", "probe"], &columns)).with_two_keys();
+    for (load, run) in runs(of) {
+        let mut name = called(of, load, run);
+        for probe in run.probes.iter().filter(|probe| probe.unit == "round trip") {
+            let packets = probe.figures(run.window);
+            let scores = names.map(|name| score(name, &probe.unit, &packets));
+            if scores.iter().all(Option::is_none) {
+                continue;
+            }
+            let cells = scores.map(|score| score.map_or(NOTHING.to_owned(), |score| score.to_string()));
+            let row = [std::mem::take(&mut name), probe.title.clone()].into_iter().chain(cells);
+            table.row(row.chain([packets.sent().to_string()]));
         }
     }
     table
@@ -222,7 +249,7 @@ server, one upload
 
 load        probe   round trip, median     95 %     99 %      max    lost   RPM
 ───────────────────────────────────────────────────────────────────────────────
-one upload  UDP EF             10.0 ms  20.0 ms  20.0 ms  20.0 ms  33.3 %  3429
+one upload  UDP EF             10.0 ms  20.0 ms  20.0 ms  20.0 ms  33.3 %  3500
 
 load        one way     median     95 %  jitter    lost   95 % interval  reordered  duplicates
 ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -237,5 +264,17 @@ Note: a note.
 Again: tidegate measure server tcp_up
 ";
         assert_eq!(text(&of), expected);
+        // Enough packets have scores: all took 300 ms.
+        let mut enough = of;
+        let run = &mut enough.runs[0];
+        run.window = (0, 200 * MS);
+        run.probes = vec![probe("UDP", "round trip", &[Some(300); 200])];
+        let shown = text(&enough);
+        let table = "\
+load        probe  call  meeting  game  browsing  packets
+─────────────────────────────────────────────────────────
+one upload  UDP      83       57     0        44      200
+";
+        assert!(shown.contains(&format!("{QOO}:\n\n{table}")), "{shown}");
     }
 }

@@ -11,6 +11,7 @@ use maud::{Markup, html};
 use std::fmt::Write as _;
 use tidegate_measure::Durations;
 use tidegate_measure::numbers::{format_duration, milliseconds, percent, rate};
+use tidegate_measure::outcome::MIN_SAMPLES;
 use tidegate_measure::quick::{
     CapacityEstimate, Grade, HopResult, LoadDirection, LoadPhase, NOTHING, PredictedRtt, Quick, Remedy,
     Stretch,
@@ -41,7 +42,24 @@ pub fn sentences(quick: &Quick) -> Vec<String> {
     lines.extend((1..quick.phases.len()).filter_map(|phase| place_of_queue(quick, phase)));
     lines.extend(rates(quick));
     lines.extend((0..quick.phases.len()).filter_map(|phase| losses(quick, far, phase)));
+    lines.extend(outcomes(quick, far));
     lines
+}
+
+/// Quality of Outcome under load.
+fn outcomes(quick: &Quick, far: usize) -> Option<String> {
+    let found = quick.outcomes_under_load();
+    let words: Vec<String> =
+        found.iter().map(|(name, score)| format!("{name} {}", score.rounded())).collect();
+    let pings = (1..quick.phases.len()).map(|phase| quick.pings(far, phase).sent());
+    let fewest = pings.filter(|sent| *sent >= MIN_SAMPLES).min()?;
+    (!words.is_empty()).then(|| {
+        format!(
+            "Quality of Outcome (QoO) under load, of {fewest} pings or more per load: {} (0 unacceptable, 100 \
+            optimal; docs/scores.md).",
+            words.join(", ")
+        )
+    })
 }
 
 fn graded(quick: &Quick, far: usize, grade: Grade) -> String {

@@ -7,6 +7,7 @@ use crate::policy::TrialPolicy;
 use crate::trial::measure;
 use tidegate_inspect::{Explainer, Packet, PolicyModel, Story};
 use tidegate_measure::numbers::{milliseconds, percent, rate};
+use tidegate_measure::outcome;
 use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
 use tidegate_measure::{Durations, Pings, bits_per_second, share};
 use tidegate_scenario::shell::quoted;
@@ -107,6 +108,10 @@ fn of_figure(
                     let part = value / link(trial, &measured.subject).max(1.0);
                     format!("{}, {part:.3} of the link", rate(value))
                 }
+                // Rounded down: a score below its bound never looks like the bound.
+                Bound::Count(_) if matches!(measured.figure, Figure::Outcome(_)) => {
+                    format!("{:.1}", (value * 10.0).floor() / 10.0)
+                }
                 Bound::Count(_) => format!("{value}"),
             };
             Verdict { passed: measured.compare.is_met(value, bound), found, again }
@@ -129,7 +134,10 @@ fn figure(trial: &TrialDocument, run: &TrialRun, measured: &Measured) -> Result<
         (Subject::Probe(id), figure) => {
             let probe = run.probes.iter().find(|probe| probe.id == *id);
             let probe = probe.ok_or_else(|| format!("nothing was measured of it: `probes` has no {id}"))?;
-            waited(probe.figures(run.window), figure)
+            match figure {
+                Figure::Outcome(application) => outcome_of(probe, run, application),
+                figure => waited(probe.figures(run.window), figure),
+            }
         }
         (Subject::Class(id), Figure::Rate | Figure::Drops) => of_class(run, id, measured.figure),
         (Subject::Class(id), figure) => {
@@ -159,13 +167,30 @@ fn figure(trial: &TrialDocument, run: &TrialRun, measured: &Measured) -> Result<
     .map_err(|why| format!("{why} (device {})", trial.device))
 }
 
+/// How well one of tidegate's applications does with a probe's packets, 0 to 100.
+fn outcome_of(probe: &TrialProbe, run: &TrialRun, application: &str) -> Result<f64, String> {
+    let packets = probe.figures(run.window);
+    let score = outcome::application_named(application)
+        .and_then(|application| outcome::score_of(application, &probe.unit, &packets));
+    let few = || {
+        format!(
+            "{} packets were sent, a score needs {}: `duration` sets how long is measured",
+            packets.sent(),
+            outcome::MIN_SAMPLES
+        )
+    };
+    score.map(|found| found.score).ok_or_else(few)
+}
+
 fn waited(pings: Pings, figure: Figure) -> Result<f64, String> {
     let none = || "none of its answers came".to_owned();
     match figure {
         Figure::Loss => Ok(pings.loss()),
         Figure::Mean => pings.rtt.mean().map(|ns| ns as f64).ok_or_else(none),
         Figure::Percentile(p) => pings.rtt.percentile(p).map(|ns| ns as f64).ok_or_else(none),
-        Figure::Rate | Figure::Share | Figure::Drops => Err("such a figure is not measured of it".into()),
+        Figure::Rate | Figure::Share | Figure::Drops | Figure::Outcome(_) => {
+            Err("such a figure is not measured of it".into())
+        }
     }
 }
 

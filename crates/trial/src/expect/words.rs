@@ -4,6 +4,7 @@ use crate::loads::{LAST_HOST, Transfers, Workload};
 use crate::settings::TrialLoad;
 use std::collections::BTreeMap;
 use tidegate_inspect::Packet;
+use tidegate_measure::outcome;
 use tidegate_scenario::tables::Diagnostic;
 use tidegate_syntax::units;
 
@@ -65,6 +66,8 @@ pub enum Figure {
     Share,
     /// Packets dropped.
     Drops,
+    /// Quality of Outcome for one of tidegate's applications, 0 to 100.
+    Outcome(&'static str),
 }
 
 /// How the figure is compared with its bound.
@@ -137,7 +140,7 @@ type Read<T> = Result<T, Diagnostic>;
 
 const FORM: &str =
     "write `ping: p95 < 50 ms while 2 uploads`, or `packet 'udp 10.0.0.2 > 1.1.1.1:53': class 1:10`";
-const FIGURES: &str = "figures are p50, p95, p99 (any pN), mean, max, loss, rate, share, drops";
+const FIGURES: &str = "figures are p50, p95, p99 (any pN), mean, max, loss, rate, share, drops, qoo-call (qoo-meeting, qoo-game, qoo-browsing)";
 const LOADS: &str = "write `2 uploads and 3 downloads`, `4 uploads of host b`, `nothing`, or a load of \
 `tidegate try` (rrul, udp_flood, hosts, …)";
 const SUBJECTS: &str =
@@ -210,10 +213,15 @@ pub fn parse(text: &str, classes: &Classes) -> Read<Expected> {
 }
 
 const FITS: &str = "times for ping, voip, dns, ssh, web and classes; loss in % for them; rate for classes, \
-hosts, upload and download, as 1.2mbit or 0.9 link; share in % for hosts; drops for classes";
+hosts, upload and download, as 1.2mbit or 0.9 link; share in % for hosts; drops for classes; qoo-… for ping and \
+voip, 0 to 100";
 
 fn fits(measured: &Measured) -> bool {
-    use Figure::{Drops, Loss, Mean, Percentile, Rate, Share};
+    use Figure::{Drops, Loss, Mean, Outcome, Percentile, Rate, Share};
+    let is_packets = |probe: &str| probe == "ping" || probe.starts_with("voip");
+    if let (Subject::Probe(probe), Outcome(_)) = (&measured.subject, measured.figure) {
+        return is_packets(probe) && matches!(measured.bound, Bound::Count(_));
+    }
     let what = (&measured.subject, measured.figure, measured.bound);
     matches!(
         what,
@@ -276,6 +284,12 @@ fn figure(part: Part<'_>) -> Read<Figure> {
         "rate" => Figure::Rate,
         "share" => Figure::Share,
         "drops" => Figure::Drops,
+        other if other.starts_with("qoo-") => {
+            match outcome::application_named(other.trim_start_matches("qoo-")) {
+                Some(application) => Figure::Outcome(application.name()),
+                None => return part.wrong("unknown figure", FIGURES),
+            }
+        }
         other => match other.strip_prefix('p').and_then(|number| number.parse::<f64>().ok()) {
             Some(percent) if (0.0..=100.0).contains(&percent) => Figure::Percentile(percent),
             _ => return part.wrong("unknown figure", FIGURES),
@@ -464,6 +478,16 @@ mod tests {
                 ),
             ),
             (
+                "ping: qoo-game >= 80 while rrul",
+                of(
+                    Subject::Probe("ping".into()),
+                    Figure::Outcome("game"),
+                    Compare::AtLeast,
+                    Bound::Count(80.0),
+                    Workload::Named(TrialLoad::Rrul),
+                ),
+            ),
+            (
                 "voip: loss < 1 % while rrul",
                 of(
                     Subject::Probe("voip-up".into()),
@@ -491,6 +515,8 @@ mod tests {
             ("ping p95 < 50 ms", "ping p95 < 50 ms", "whose figure it is about does not end with `: `"),
             ("pong: p95 < 50 ms", "pong", "unknown name"),
             ("ping: q95 < 50 ms", "q95", "unknown figure"),
+            ("voip: qoo-chess > 5", "qoo-chess", "unknown figure"),
+            ("dns: qoo-call > 5", "qoo-call > 5", "that figure is not measured so for this subject"),
             ("ping: p95 50 ms", "p95 50 ms", "there is no bound"),
             ("ping: p95 < 50 miles", "50 miles", "unknown unit"),
             ("ping: p95 < fast", "fast", "the bound is not a number"),
