@@ -29,6 +29,11 @@ const FEW: u32 = 4;
 const ROOMY: u32 = 64;
 /// Packets in a row that may be dropped on purpose.
 const MOST_LOST: u32 = 1000;
+/// Frames that leave a queue whose marks are counted: enough for CoDel to act after its interval, and for
+/// RED's average to rise.
+pub(crate) const WATCHED: u32 = 4000;
+/// Congestion experienced (RFC 3168).
+const CE: u8 = 3;
 /// Turns of a class that are watched.
 const TURNS: u32 = 4;
 
@@ -151,6 +156,18 @@ impl<'r> Bench<'r> {
     /// As [`survivors`], of a device's class.
     pub(crate) fn survivors(&mut self, dev: &str, class: Handle, frame: u32, offered: u32) -> Option<u32> {
         Some(survivors(self.rig(dev, frame, &[class])?, class, offered))
+    }
+
+    /// How many of [`WATCHED`] frames with this ECN field a class's queue marks, in which so many frames are
+    /// kept waiting; `None`: it cannot be measured, or nothing limits what leaves.
+    pub(crate) fn marked(
+        &mut self,
+        dev: &str,
+        class: Handle,
+        frame: u32,
+        (backlog, ecn): (u32, u8),
+    ) -> Option<u32> {
+        marked(self.rig(dev, frame, &[class])?, class, backlog, ecn)
     }
 
     /// As [`together`], of classes of a device.
@@ -320,6 +337,21 @@ fn survivors(rig: &mut Rig, class: Handle, offered: u32) -> u32 {
     (0..offered).take_while(|_| rig.next().is_some()).count() as u32
 }
 
+/// Keeps so many frames of one ECN field waiting, and counts those that leave with CE.
+fn marked(rig: &mut Rig, class: Handle, backlog: u32, ecn: u8) -> Option<u32> {
+    let begun = rig.now;
+    for _ in 0..backlog {
+        let _ = rig.offer_with(class, 0, ecn);
+    }
+    let mut marked = 0;
+    for _ in 0..WATCHED {
+        let left = rig.next_packet()?;
+        marked += u32::from(left.ecn == CE);
+        let _ = rig.offer_with(class, 0, ecn);
+    }
+    (rig.now > begun).then_some(marked)
+}
+
 /// Fills the queue of `class` at once with frames, at most `most` of them, while `others` always have
 /// something to send.
 fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Result<Filled, Unfinished> {
@@ -476,6 +508,14 @@ struct Rig {
     counted: bool,
 }
 
+/// A frame that left.
+struct Departed {
+    /// The number that it was offered with.
+    ident: u32,
+    /// Its ECN field.
+    ecn: u8,
+}
+
 /// The command that takes a device's clsact away.
 fn removal(dev: &str) -> Option<Op> {
     let words = ["qdisc", "del", "dev", dev, "clsact"].map(str::to_owned);
@@ -569,7 +609,13 @@ impl Rig {
 
     /// Offers a frame to a class, by its number.
     fn offer(&mut self, class: Handle, ident: u32) -> XmitStatus {
-        let head = datagram();
+        self.offer_with(class, ident, 0)
+    }
+
+    /// Offers a frame with a DS field to a class, by its number.
+    fn offer_with(&mut self, class: Handle, ident: u32, dsfield: u8) -> XmitStatus {
+        let mut head = datagram();
+        head.set_dsfield(dsfield);
         let mut meta = Meta::of(&head, self.frame);
         (meta.priority, meta.ident) = (class.0, ident);
         let Some(pkt) = self.pool.insert(meta, head) else { return XmitStatus::Refused };
@@ -587,13 +633,19 @@ impl Rig {
 
     /// The number of the next frame that leaves, time going on until it does; `None`: none ever will.
     fn next(&mut self) -> Option<u32> {
+        self.next_packet().map(|left| left.ident)
+    }
+
+    /// The next frame that leaves, as [`Rig::next`].
+    fn next_packet(&mut self) -> Option<Departed> {
         for _ in 0..1000 {
             let device = self.device;
             let (world, gateway) = self.world();
             if let Some(pkt) = gateway.poll(world, device) {
-                let ident = self.pool.meta(&pkt).ident;
+                let meta = self.pool.meta(&pkt);
+                let left = Departed { ident: meta.ident, ecn: meta.ecn() };
                 self.pool.release(pkt);
-                return Some(ident);
+                return Some(left);
             }
             self.now = self.gateway.timeout(device)?.max(self.now);
             self.gateway.fire(self.now, device);

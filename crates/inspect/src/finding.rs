@@ -95,6 +95,8 @@ rules! {
     Replaced "R26" "replaced-classes" "Classes, or a root qdisc, that a later `qdisc replace` or `qdisc add` removes.",
     Rewritten "R27" "rewritten" "A filter or rule for addresses or a DSCP that NAT or another rule has \
     rewritten; cake that should share between hosts and sees one.",
+    Nqb "R28" "nqb-priority" "Packets marked NQB (DSCP 45) that are served before unmarked ones.",
+    L4s "R29" "l4s-classic-ecn" "A single queue that marks packets of L4S senders (ECT(1)) as those of classic ECN.",
     Refused "C1" "refused" "A command that the tool or the kernel refuses.",
     Unlimited "C2" "no-rate" "Classes and priorities without a rate: the queue builds up elsewhere, and \
     they have no effect.",

@@ -13,6 +13,7 @@ mod explain;
 pub mod explained;
 mod finding;
 mod index;
+mod l4s;
 mod lost;
 mod packet;
 mod probe;

@@ -8,6 +8,7 @@ mod acts;
 mod conditions;
 mod counted;
 mod filters;
+mod marks;
 mod rules;
 mod tables;
 mod waits;

@@ -268,6 +268,7 @@ pub(super) fn at_worst(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
         );
     }
     lines.extend(served.after.map(Bands::sentence));
+    lines.extend(super::marks::of(reading, moment));
     lines
 }
 

@@ -31,7 +31,7 @@ pub(crate) const TCP_FLAGS: &[(&str, u8)] = &[
     ("cwr", tcp_flags::CWR),
 ];
 
-/// Code points (RFC 2474, 2597, 3246, 5865, 8622).
+/// Code points (RFC 2474, 2597, 3246, 5865, 8622, 9956).
 pub const CODE_POINTS: &[(&str, u8)] = &[
     ("CS0", 0),
     ("LE", 1),
@@ -53,6 +53,7 @@ pub const CODE_POINTS: &[(&str, u8)] = &[
     ("AF43", 38),
     ("CS5", 40),
     ("VA", 44),
+    ("NQB", 45),
     ("EF", 46),
     ("CS6", 48),
     ("CS7", 56),

@@ -2,8 +2,8 @@
 
 use super::context::{Checks, RuleContext, not_decided};
 use super::{
-    actions, bits, capped, collisions, defaults, ecn, idle, inner, intent, leaf, marks, parts, policed,
-    protocols, reach, rewritten, sizes, today,
+    actions, bits, capped, collisions, defaults, ecn, idle, inner, intent, l4s, leaf, marks, nqb, parts,
+    policed, protocols, reach, rewritten, sizes, today,
 };
 use crate::finding::Finding;
 use crate::probe::Prober;
@@ -19,9 +19,10 @@ use tidegate_policy::netfilter::NetfilterTarget;
 const MOST_RULES: usize = 4000;
 
 /// Those that ask the engine and the words alone.
-const WITHOUT_SETS: [Checks; 4] = [intent::check, protocols::check, collisions::check, today::check];
+const WITHOUT_SETS: [Checks; 5] =
+    [intent::check, nqb::check, protocols::check, collisions::check, today::check];
 /// Those that ask what comes to the filters and classes of a device.
-const BY_DEVICE: [Checks; 11] = [
+const BY_DEVICE: [Checks; 12] = [
     actions::check,
     actions::only_excess,
     inner::by_filter,
@@ -32,10 +33,11 @@ const BY_DEVICE: [Checks; 11] = [
     defaults::check,
     capped::check,
     idle::check,
+    l4s::check,
     rewritten::addresses,
 ];
 /// All of them, with those that ask what comes to netfilter's rules, whatever device it leaves by.
-const ALL: [Checks; 19] = [
+const ALL: [Checks; 21] = [
     actions::check,
     actions::only_excess,
     inner::by_filter,
@@ -45,12 +47,14 @@ const ALL: [Checks; 19] = [
     reach::filters,
     reach::rules,
     intent::check,
+    nqb::check,
     protocols::check,
     marks::check,
     leaf::check,
     defaults::check,
     capped::check,
     idle::check,
+    l4s::check,
     collisions::check,
     today::check,
     rewritten::addresses,

@@ -201,6 +201,21 @@ fn reads_ds(reading: &PolicyModel, device: &str) -> bool {
     filters || crate::walk::ways::rules(reading).any(|rule| rule.matches.iter().any(|m| matches(&m.what)))
 }
 
+/// Where a marked packet is served beside the same packet without a mark.
+pub(super) struct BesideUnmarked {
+    /// The class of the marked one, where the two part.
+    pub(super) class: Handle,
+    /// The class of the unmarked one.
+    pub(super) plain: Handle,
+    /// How late the marked one is served.
+    pub(super) rank: u32,
+    /// How late the unmarked one is.
+    pub(super) usual: u32,
+    /// The condition on the DS field that took the marked one.
+    pub(super) place: Option<SourceLocation>,
+    is_exact: bool,
+}
+
 /// How a sender's packets are ranked, and how they would be without a mark.
 fn landed(context: &mut RuleContext<'_>, device: &str, sender: &'static Sender) -> Landed {
     ranked(context, device, sender).unwrap_or(Landed::Alike)
@@ -208,22 +223,33 @@ fn landed(context: &mut RuleContext<'_>, device: &str, sender: &'static Sender) 
 
 fn ranked(context: &mut RuleContext<'_>, device: &str, sender: &'static Sender) -> Option<Landed> {
     let packet = Packet { to: Some(device.to_owned()), ..Packet::parse(sender.packet).ok()? };
-    let plain = Packet { dsfield: 0, ..packet.clone() };
-    let unmarked = context.send_by(&plain, device, EgressPath::Forwarded(None))?;
-    let before = counters(context, device);
-    let marked = context.send_by(&packet, device, EgressPath::Forwarded(None))?;
-    let after = counters(context, device);
-    let (class, plain) = parting(&marked, &unmarked)?;
-    let (rank, usual) = (rank(context.reading, device, class)?, rank(context.reading, device, plain)?);
+    let served = beside_unmarked(context, device, &packet)?;
+    let BesideUnmarked { class, plain, rank, usual, place, is_exact } = served;
     let wrong = if sender.hurried { rank > usual } else { rank < usual };
     if !wrong {
         return Some(if rank == usual { Landed::Alike } else { Landed::Right });
     }
+    Some(Landed::Wrong(place, Box::new(Misplaced { sender, packet, class, plain, is_exact })))
+}
+
+/// Sends a packet and the same without its mark by a device; `None`: they are not served apart, or in classes
+/// without a rank.
+pub(super) fn beside_unmarked(
+    context: &mut RuleContext<'_>,
+    device: &str,
+    packet: &Packet,
+) -> Option<BesideUnmarked> {
+    let plain = Packet { dsfield: 0, ..packet.clone() };
+    let unmarked = context.send_by(&plain, device, EgressPath::Forwarded(None))?;
+    let before = counters(context, device);
+    let marked = context.send_by(packet, device, EgressPath::Forwarded(None))?;
+    let after = counters(context, device);
+    let (class, plain) = parting(&marked, &unmarked)?;
+    let (rank, usual) = (rank(context.reading, device, class)?, rank(context.reading, device, plain)?);
     let by =
         before.iter().zip(after).find(|(before, after)| before.packets != after.packets).map(|(_, by)| by);
     let is_exact = by.as_ref().is_some_and(|by| by.is_exact);
-    let place = by.and_then(|by| by.place);
-    Some(Landed::Wrong(place, Box::new(Misplaced { sender, packet, class, plain, is_exact })))
+    Some(BesideUnmarked { class, plain, rank, usual, place: by.and_then(|by| by.place), is_exact })
 }
 
 /// The first classes in which two packets wait apart.
@@ -288,7 +314,7 @@ pub(super) fn rank(reading: &PolicyModel, device: &str, class: Handle) -> Option
 }
 
 /// The command that made the qdisc of a class.
-fn place_of_qdisc(reading: &PolicyModel, device: &str, class: Handle) -> Option<SourceLocation> {
+pub(super) fn place_of_qdisc(reading: &PolicyModel, device: &str, class: Handle) -> Option<SourceLocation> {
     let mut here = reading.qdiscs.iter().filter(|qdisc| qdisc.dev == device && !qdisc.handle.is_none());
     let qdisc = here.find(|qdisc| qdisc.handle == class.qdisc())?;
     reading.step_of(reading.maker_of_qdisc(qdisc)?)?.place.clone()

@@ -101,6 +101,36 @@ fn queues_say_what_chose_them() {
     assert!(classic.contains("held near 15 ms"), "{classic}");
 }
 
+#[test]
+fn nqb_and_l4s_are_named_where_they_wait() {
+    let of = |qdisc: &str, marks: &str| {
+        let words = format!("udp 10.0.0.1:1 > 10.9.0.1:53 {marks}");
+        explain(&["eth0"], &format!("tc qdisc add dev eth0 root handle 2: {qdisc}"), &words)
+    };
+    let nqb = of("fq_codel", "dscp 45");
+    let words = "udp 10.0.0.1:1 > 10.9.0.1:53 dscp NQB";
+    let numbered = tidegate_inspect::Packet::parse(&words.replace("NQB", "45")).expect("a packet");
+    assert_eq!(numbered.to_string(), words);
+    assert!(
+        nqb.contains("DSCP 45 is NQB: it asks for a short queue, not for priority (RFC 9956)\n"),
+        "{nqb}"
+    );
+    let l4s = "ECT(1) is the mark of L4S senders (RFC 9331)";
+    let one = of("codel ecn", "ecn ect1");
+    let alike = "; codel 2: marks it as it marks ECT(0), in one queue with other conversations\n";
+    assert!(one.contains(&format!("{l4s}{alike}")), "{one}");
+    let selected = of("fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x03", "ecn ect1");
+    let early = "; fq_codel 2: marks it once it has waited 999us (ce_threshold)\n";
+    assert!(selected.contains(&format!("{l4s}{early}")), "{selected}");
+    for (qdisc, marks) in [("fq_codel", "ecn ect1"), ("codel", "ecn ect1"), ("dualpi2", "ecn ect1")] {
+        assert!(of(qdisc, marks).contains(&format!("{l4s}\n")), "{qdisc}");
+    }
+    for marks in ["dscp EF", "ecn ect0", "ecn ce"] {
+        let other = of("codel ecn", marks);
+        assert!(!other.contains("NQB") && !other.contains("L4S"), "{other}");
+    }
+}
+
 /// What is not routed can only pass a bridge.
 #[test]
 fn arp_crosses_a_bridge() {

@@ -792,3 +792,75 @@ fn a_target_is_shown_as_written_and_one_queue_has_no_others() {
     let bucket = because("tc qdisc add dev eth0 root tbf rate 10mbit burst 20k latency 200ms\n", "R19");
     assert!(bucket[0].contains("of delay") && !bucket[0].contains("other classes"), "{bucket:?}");
 }
+
+/// A shaper on eth0 with two classes, of which the second is the default, and this queue on it.
+fn with_queue(queue: &str) -> String {
+    format!(
+        "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+        tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit prio 0\n\
+        tc class add dev eth0 parent 1: classid 1:20 htb rate 5mbit prio 1\n\
+        tc qdisc add dev eth0 parent 1:20 handle 20: {queue}\n"
+    )
+}
+
+#[test]
+fn one_queue_that_marks_l4s_as_classic_ecn() {
+    let of = |queue: &str| found(&with_queue(queue), &["R29"]);
+    let remedy = "nothing, if no sender here uses L4S; else a qdisc that queues flows apart (fq_codel, cake), or \
+        one that knows L4S (dualpi2)";
+    for (kind, queue) in [
+        ("codel", "codel ecn"),
+        ("pie", "pie ecn"),
+        ("red", "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 bandwidth 5mbit ecn"),
+        ("fq_codel", "fq_codel flows 1"),
+        ("cake", "cake bandwidth 4mbit flowblind"),
+    ] {
+        let wanted = format!(
+            "4 note R29: {kind} 20: marks packets of L4S senders (ECT(1)) as those of classic ECN, in one queue \
+            | {remedy}"
+        );
+        assert_eq!(of(queue), [wanted], "{queue}");
+    }
+    // Without marks; flows apart; L4S known.
+    for queue in ["codel", "pie", "fq_codel", "fq_codel ecn", "cake bandwidth 4mbit", "dualpi2", "pfifo"] {
+        assert_eq!(of(queue), [""; 0], "{queue}");
+    }
+    // Nothing limits what leaves: the queue never fills here.
+    assert_eq!(found("tc qdisc add dev eth0 root codel ecn\n", &["R29"]), [""; 0]);
+    // A shaper of its own above.
+    let tbf = "tc qdisc add dev eth0 root handle 1: tbf rate 5mbit burst 10k latency 50ms\n\
+        tc qdisc add dev eth0 parent 1:1 handle 10: codel ecn\n";
+    assert_eq!(found(tbf, &["R29"]).len(), 1);
+    // No packet of L4S comes to a class of ICMP.
+    let icmp = "tc filter add dev eth0 parent 1: protocol ip u32 match ip protocol 1 0xff flowid 1:10\n\
+        tc qdisc add dev eth0 parent 1:10 handle 10: codel ecn\n";
+    assert_eq!(found(&format!("{}{icmp}", with_queue("fq_codel")), &["R29"]), [""; 0]);
+}
+
+#[test]
+fn nqb_before_what_is_unmarked() {
+    let of = |filter: &str| found(&format!("{}{filter}", with_queue("fq_codel")), &["R28"]);
+    let by_dscp = |match_: &str, class: &str| {
+        format!("tc filter add dev eth0 parent 1: protocol ip u32 match ip dsfield {match_} flowid {class}\n")
+    };
+    let wanted = "5 note R28: packets marked NQB (DSCP 45) are served in 1:10, before the unmarked ones of 1:20 | \
+        lead DSCP 45 to 1:20, or to a short queue of its own that is served as 1:20 is; or keep it, if priority is \
+        what you want for whoever writes this mark";
+    // Itself, and a range of code points that it is in.
+    assert_eq!(of(&by_dscp("0xb4 0xfc", "1:10")), [wanted]);
+    assert_eq!(of(&by_dscp("0xa0 0xe0", "1:10")), [wanted]);
+    // EF alone, and NQB to the class of everyone.
+    assert_eq!(of(&by_dscp("0xb8 0xfc", "1:10")), [""; 0]);
+    assert_eq!(of(&by_dscp("0xb4 0xfc", "1:20")), [""; 0]);
+    // A class of its own that is served as the default is.
+    let equal = "tc class add dev eth0 parent 1: classid 1:30 htb rate 5mbit prio 1\n";
+    assert_eq!(of(&format!("{equal}{}", by_dscp("0xb4 0xfc", "1:30"))), [""; 0]);
+    // The bits of the old TOS field have it first in prio's map.
+    let prio = found("tc qdisc add dev eth0 root handle 1: prio\n", &["R28"]);
+    assert!(
+        prio[0].starts_with("1 note R28: packets marked NQB (DSCP 45) are served in 1:1, before"),
+        "{prio:?}"
+    );
+    // cake of Linux 6.1 treats it as unmarked.
+    assert_eq!(found("tc qdisc add dev eth0 root cake bandwidth 9mbit diffserv8\n", &["R28"]), [""; 0]);
+}
