@@ -31,8 +31,8 @@ pub fn score(application: &str, unit: &str, packets: &Pings) -> Option<u8> {
 }
 
 /// What a column of such scores is, for people.
-pub const QOO: &str = "QoO for these applications: 0 unacceptable, 100 optimal (Quality of Outcome, \
-                       draft-ietf-ippm-qoo-11; the requirements are tidegate's own, see docs/scores.md)";
+pub const QOO: &str = "QoO of these applications, 0 (unacceptable) to 100 (optimal); the requirements are \
+                       tidegate's own (docs/scores.md)";
 
 /// The same of a table in which only calls have a score.
 pub const QOO_OF_CALLS: &str = "QoO of calls: 0 unacceptable, 100 optimal (Quality of Outcome, draft-ietf-ippm-qoo-11; \

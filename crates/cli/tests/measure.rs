@@ -107,7 +107,7 @@ fn bleached_marks_are_reported() {
         "--duration",
         "1s",
         "--dscp",
-        "EF",
+        "EF,NQB,L4S",
     ];
     let output = tidegate(&words);
     let text = String::from_utf8_lossy(&output.stdout);
@@ -117,6 +117,13 @@ fn bleached_marks_are_reported() {
         message.contains("UDP EF up") && message.ends_with("packets sent with code point 46 arrived with 0."),
         "{text}"
     );
+    // wash clears the code point and leaves ECN alone; nothing is washed on the way down.
+    let kept =
+        text.lines().find(|line| line.starts_with("Marks that arrived unchanged: ")).unwrap_or_default();
+    for probe in ["UDP EF down (", "UDP NQB down (", "UDP L4S up (", "UDP L4S down ("] {
+        assert!(kept.contains(probe), "{probe}: {text}");
+    }
+    assert!(!kept.contains("UDP NQB up"), "{text}");
 }
 
 #[test]

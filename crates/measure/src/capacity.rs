@@ -128,7 +128,13 @@ impl Capacity {
 /// # Errors
 /// The path's.
 pub fn find<P: Path>(path: &mut P, way: PathDirection) -> Result<Option<Capacity>, P::Error> {
-    let quiet = PacketTrain { payload: 100, gap_ns: SECOND / 50, packets: 40, rest_ns: SECOND / 5, dscp: 0 };
+    let quiet = PacketTrain {
+        payload: 100,
+        gap_ns: SECOND / 50,
+        packets: 40,
+        rest_ns: SECOND / 5,
+        ..PacketTrain::default()
+    };
     let train = PacketTrain { payload: FULL, gap_ns: TRAIN_GAP_NS, packets: TRAIN, ..PacketTrain::default() };
     let outcome = path.carry_out(&way.exchange(Stream { phases: [quiet, train].into() }))?;
     let stream_trace = way.trace(&outcome);

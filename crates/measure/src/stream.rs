@@ -18,6 +18,8 @@ pub struct PacketTrain {
     pub packets: u32,
     /// The code point of the DS field they are sent with, 0 to 63.
     pub dscp: u8,
+    /// The ECN field they are sent with: 0 (none), 1 (ECT(1), L4S) or 2 (ECT(0)).
+    pub ecn: u8,
     /// Silence after the last, ns, for queues to empty.
     pub rest_ns: u64,
 }
@@ -61,6 +63,15 @@ pub struct Due {
     pub payload: u16,
     /// The DS field's code point.
     pub dscp: u8,
+    /// The ECN field.
+    pub ecn: u8,
+}
+
+impl Due {
+    /// The byte of the IP header that holds code point and ECN.
+    pub fn ds_field(&self) -> u8 {
+        self.dscp << 2 | self.ecn & 3
+    }
 }
 
 impl Stream {
@@ -103,6 +114,7 @@ impl Stream {
             at_ns,
             payload: sent.payload,
             dscp: sent.dscp,
+            ecn: sent.ecn,
         })
     }
 }
@@ -187,8 +199,8 @@ mod tests {
 
     #[test]
     fn packets_are_due_phase_by_phase() {
-        let first = PacketTrain { payload: 100, gap_ns: 10, packets: 2, dscp: 46, rest_ns: 5 };
-        let second = PacketTrain { payload: 200, gap_ns: 20, packets: 2, dscp: 0, rest_ns: 0 };
+        let first = PacketTrain { payload: 100, gap_ns: 10, packets: 2, dscp: 46, ecn: 1, rest_ns: 5 };
+        let second = PacketTrain { payload: 200, gap_ns: 20, packets: 2, dscp: 0, ecn: 0, rest_ns: 0 };
         let stream = Stream { phases: vec![first, second] };
         let dues: Vec<_> =
             stream.dues().map(|due| (due.number, due.phase, due.at_ns, due.payload, due.dscp)).collect();

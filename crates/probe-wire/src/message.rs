@@ -457,10 +457,14 @@ fn write_stream(to: &mut Writer, stream: &Stream) {
         to.number(phase.payload.into());
         to.number(phase.gap_ns);
         to.number(phase.packets.into());
-        to.u8(phase.dscp);
+        // The upper two bits are ECN's: servers that do not know that refuse such a plan.
+        to.u8(phase.dscp | phase.ecn << 6);
         to.number(phase.rest_ns);
     }
 }
+
+/// Congestion experienced (RFC 3168).
+const CE: u8 = 3;
 
 fn read_stream(from: &mut Reader<'_>) -> Result<Stream, Malformed> {
     let count = from.small::<usize>()?;
@@ -470,14 +474,11 @@ fn read_stream(from: &mut Reader<'_>) -> Result<Stream, Malformed> {
     }
     let mut phases = Vec::with_capacity(count);
     for _ in 0..count {
-        let phase = PacketTrain {
-            payload: from.small()?,
-            gap_ns: from.number()?,
-            packets: from.small()?,
-            dscp: from.u8()?,
-            rest_ns: from.number()?,
-        };
-        if !(PacketTrain::LEAST..=PacketTrain::MOST).contains(&phase.payload) || phase.dscp > 63 {
+        let (payload, gap_ns, packets, marks) = (from.small()?, from.number()?, from.small()?, from.u8()?);
+        let (dscp, ecn) = (marks & 63, marks >> 6);
+        let phase = PacketTrain { payload, gap_ns, packets, dscp, ecn, rest_ns: from.number()? };
+        // CE is for queues to write.
+        if !(PacketTrain::LEAST..=PacketTrain::MOST).contains(&phase.payload) || ecn == CE {
             return Err(Malformed("a packet that cannot be"));
         }
         phases.push(phase);
@@ -492,7 +493,8 @@ mod tests {
     use alloc::vec;
 
     fn examples() -> Vec<ControlMessage> {
-        let phase = PacketTrain { payload: 172, gap_ns: 20_000_000, packets: 500, dscp: 46, rest_ns: 7 };
+        let phase =
+            PacketTrain { payload: 172, gap_ns: 20_000_000, packets: 500, dscp: 46, ecn: 1, rest_ns: 7 };
         let exchange = Exchange { up: Stream::steady(phase), down: Stream { phases: vec![phase; 3] } };
         let limits = Limits { bits_per_second: 1 << 40, packets: 9, longest_ns: 1 << 50, flows: 4 };
         let plan = FlowPlan { way: FlowDirection::Down, dscp: 8, control: "bbr".into(), length_ns: 1 };
@@ -535,22 +537,23 @@ mod tests {
         }
     }
 
-    /// A plan of as many phases as there may be is read; one more, a packet too long or too short, and a code
-    /// point of seven bits are not.
+    /// A plan of as many phases as there may be is read; one more, a packet too long or too short, and one sent
+    /// with CE are not.
     #[test]
     fn streams_that_cannot_be() {
-        let phase = PacketTrain { payload: PacketTrain::LEAST, gap_ns: 0, packets: 0, dscp: 0, rest_ns: 0 };
+        let phase =
+            PacketTrain { payload: PacketTrain::LEAST, gap_ns: 0, packets: 0, dscp: 0, ecn: 0, rest_ns: 0 };
         let read = |phases: Vec<PacketTrain>| {
             let exchange = Exchange { up: Stream { phases }, down: Stream::default() };
             ControlMessage::decode(&ControlMessage::Plan { exchange, quiet_ns: 0 }.encode()[4..]).is_ok()
         };
         assert!(read(vec![phase; PHASES]) && !read(vec![phase; PHASES + 1]));
-        let with = |payload, dscp| read(vec![PacketTrain { payload, dscp, ..phase }]);
-        assert!(with(PacketTrain::MOST, 63) && with(PacketTrain::LEAST, 0));
+        let with = |payload, ecn| read(vec![PacketTrain { payload, dscp: 63, ecn, ..phase }]);
+        assert!(with(PacketTrain::MOST, 0) && with(PacketTrain::LEAST, 1) && with(PacketTrain::LEAST, 2));
         assert!(
             !with(PacketTrain::MOST + 1, 0)
                 && !with(PacketTrain::LEAST - 1, 0)
-                && !with(PacketTrain::LEAST, 64)
+                && !with(PacketTrain::LEAST, CE)
         );
         // A count that more bytes than there are would be needed for is refused before anything is set aside
         // for it.

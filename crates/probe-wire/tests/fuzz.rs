@@ -53,6 +53,7 @@ impl Draws {
             gap_ns: random.below(1 << 30),
             packets: random.below(300) as u32,
             dscp: random.below(64) as u8,
+            ecn: random.below(3) as u8,
             rest_ns: random.below(1 << 40) * random.below(2),
         };
         Stream { phases: (0..self.below(4)).map(|_| phase(self)).collect() }

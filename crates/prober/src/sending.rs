@@ -66,7 +66,7 @@ impl Sending<'_> {
             .zip(&*packets)
             .map(|(due, packet)| Outgoing {
                 to: self.to,
-                ds: due.dscp << 2,
+                ds: due.ds_field(),
                 bytes: &packet[..usize::from(due.payload.clamp(PacketTrain::LEAST, PacketTrain::MOST))],
             })
             .collect();

@@ -23,7 +23,8 @@ fn what_is_sent_arrives_with_its_mark_both_ways() {
     let (server, target) =
         serve("127.0.0.1", token("A good secret, that is 24 or more long"), Quotas::default());
     let mut session = ServerSession::connect(&target).unwrap();
-    let marked = |payload, dscp| PacketTrain { payload, gap_ns: 1_000_000, packets: 100, dscp, rest_ns: 0 };
+    let marked =
+        |payload, dscp| PacketTrain { payload, gap_ns: 1_000_000, packets: 100, dscp, ecn: 0, rest_ns: 0 };
     let up = Stream { phases: vec![marked(24, 46), marked(1452, 8)] };
     let exchange = Exchange { up, down: Stream::steady(marked(200, 34)) };
     // One after the other over the same session.
@@ -51,11 +52,18 @@ fn the_same_over_ipv6() {
     }
     let (_server, target) = serve("::1", token("A good secret, that is 24 or more long"), Quotas::default());
     let mut session = ServerSession::connect(&ServerTarget { family: AddressFamily::V6, ..target }).unwrap();
-    let stream =
-        Stream::steady(PacketTrain { payload: 300, gap_ns: 1_000_000, packets: 50, dscp: 46, rest_ns: 0 });
+    let stream = Stream::steady(PacketTrain {
+        payload: 300,
+        gap_ns: 1_000_000,
+        packets: 50,
+        dscp: 46,
+        ecn: 1,
+        rest_ns: 0,
+    });
     let outcome = session.carry_out(&Exchange { up: stream.clone(), down: stream }).unwrap();
+    // EF with ECT(1).
     let marked =
-        |trace: &StreamTrace| trace.packets.iter().filter(|packet| packet.ds == Some(46 << 2)).count();
+        |trace: &StreamTrace| trace.packets.iter().filter(|packet| packet.ds == Some(46 << 2 | 1)).count();
     assert_eq!((outcome.cut, marked(&outcome.up), marked(&outcome.down)), (None, 50, 50));
 }
 

@@ -10,7 +10,7 @@ use tidegate_prober::{AddressFamily, ServerTarget};
 use tidegate_sessions::Error;
 use tidegate_sessions::doctor::{DoctorOptions, diagnose};
 use tidegate_sessions::measure::Measurement;
-use tidegate_sessions::measure::plan::{Wishes, plan};
+use tidegate_sessions::measure::plan::{NamedMark, Wishes, plan};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -20,7 +20,7 @@ fn measurement(target: ServerTarget) -> Measurement {
         idle: Duration::from_millis(500),
         every: Duration::from_millis(20),
         streams: 1,
-        marks: vec![("EF".to_owned(), 46)],
+        marks: vec![NamedMark { name: "EF".to_owned(), dscp: 46, ecn: 0 }],
         flood: 1e6,
     };
     Measurement {

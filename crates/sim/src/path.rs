@@ -219,7 +219,7 @@ impl VirtualPath {
         let (way, owner) = (self.ways[usize::from(is_down)], due.number | if is_down { DOWN } else { 0 });
         let bytes = HEADERS + usize::from(due.payload);
         // Without space the packet is dropped like any other.
-        let _ = self.world.net.inject(head(due.dscp, bytes, is_down), bytes as u32, way.path, owner);
+        let _ = self.world.net.inject(head(due.ds_field(), bytes, is_down), bytes as u32, way.path, owner);
     }
 }
 
@@ -296,10 +296,10 @@ fn source(cross: Cross, way: NodePath) -> SourceSpec {
 }
 
 /// The front of a datagram of this many bytes.
-fn head(dscp: u8, bytes: usize, is_down: bool) -> Head {
+fn head(dsfield: u8, bytes: usize, is_down: bool) -> Head {
     let mut packet = [0; HEADERS];
     packet[0] = 0x45;
-    packet[1] = dscp << 2;
+    packet[1] = dsfield;
     packet[2..4].copy_from_slice(&(bytes as u16).to_be_bytes());
     (packet[8], packet[9]) = (64, 17);
     let (near, session) = ([10, 0, 0, 2], [198, 51, 100, 7]);

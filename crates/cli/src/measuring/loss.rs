@@ -112,6 +112,7 @@ fn stream(options: &Options) -> anyhow::Result<Stream> {
         gap_ns: options.interval.as_nanos() as u64,
         packets: options.count.unwrap_or(loss::USUAL_COUNT),
         dscp: ds_field(&options.tos)? >> 2,
+        ecn: 0,
         rest_ns: 0,
     }))
 }

@@ -187,6 +187,9 @@ pub struct ProbeRecord {
     pub to: String,
     /// The DS field's code point of what is sent.
     pub dscp: u8,
+    /// The ECN field of what is sent, where that was chosen: 1 is ECT(1).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ecn: u8,
     /// When each was sent and how long its answer (or, one way, its journey) took; `None`: none came.
     #[serde(rename = "replies", alias = "answers")]
     pub answers: Vec<(u64, Option<u64>)>,
@@ -200,6 +203,11 @@ pub struct ProbeRecord {
     /// How what goes one way arrived, where that was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<ArrivalStats>,
+}
+
+/// Is nothing chosen?
+fn is_zero(value: &u8) -> bool {
+    *value == 0
 }
 
 /// How packets arrived.

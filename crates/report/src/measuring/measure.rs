@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use tidegate_analysis::outcome::{QOO, score};
 use tidegate_measure::Durations;
 use tidegate_measure::experiment::{
-    Experiment, LoadRecord, ProbeRecord, RunRecord, TransferRecord, group_of,
+    ArrivalStats, Experiment, LoadRecord, ProbeRecord, RunRecord, TransferRecord, group_of,
 };
 use tidegate_measure::numbers::{format_duration, percent, rate};
 use tidegate_measure::outcome::PROFILES;
@@ -171,25 +171,59 @@ fn measured(run: &RunRecord, series: &[u64]) -> Vec<u64> {
     series.get(from..to.min(series.len())).unwrap_or_default().to_vec()
 }
 
-/// Marks that did not arrive as they were sent.
+/// Marks that did not arrive as they were sent, and those that did.
 fn marks(of: &Experiment) -> Vec<String> {
     let mut lines = Vec::new();
+    // Packets by probe, and how many of them arrived as they were sent.
+    let mut kept: Vec<(&str, [u64; 2])> = Vec::new();
     for (load, run) in runs(of) {
         for probe in &run.probes {
             let Some(arrivals) = &probe.arrivals else { continue };
             let all: u64 = arrivals.ds_fields.iter().map(|(_, count)| count).sum();
+            let place = format!("{}, {}", called(of, load, run), probe.title);
             for (ds, count) in arrivals.ds_fields.iter().filter(|(ds, _)| ds >> 2 != u64::from(probe.dscp)) {
+                let (sent, arrived) = (probe.dscp, ds >> 2);
                 lines.push(format!(
-                    "{}, {}: {count} of {all} packets sent with code point {} arrived with {}",
-                    called(of, load, run),
-                    probe.title,
-                    probe.dscp,
-                    ds >> 2
+                    "{place}: {count} of {all} packets sent with code point {sent} arrived with {arrived}"
                 ));
+            }
+            lines.extend(ecn_changed(probe, arrivals, all).map(|changes| format!("{place}: {changes}")));
+            let sent = u64::from(probe.dscp << 2 | probe.ecn);
+            if sent != 0 && all > 0 {
+                let same: u64 =
+                    arrivals.ds_fields.iter().filter(|(ds, _)| *ds == sent).map(|(_, count)| count).sum();
+                match kept.iter_mut().find(|(title, _)| *title == probe.title) {
+                    Some((_, counts)) => *counts = [counts[0] + same, counts[1] + all],
+                    None => kept.push((&probe.title, [same, all])),
+                }
             }
         }
     }
+    let whole = kept.iter().filter(|(_, [same, all])| same == all);
+    let whole: Vec<String> = whole.map(|(title, [_, all])| format!("{title} ({all} packets)")).collect();
+    if !whole.is_empty() {
+        lines.push(format!("Marks that arrived unchanged: {}", whole.join(", ")));
+    }
     lines
+}
+
+/// What became of ECT(1), where packets were sent with it and arrived otherwise.
+fn ecn_changed(probe: &ProbeRecord, arrivals: &ArrivalStats, all: u64) -> Option<String> {
+    if probe.ecn == 0 {
+        return None;
+    }
+    let with = |ecn: u64| -> u64 {
+        arrivals.ds_fields.iter().filter(|(ds, _)| ds & 3 == ecn).map(|(_, count)| count).sum()
+    };
+    let changes =
+        [(3, "with CE: a queue marked them"), (2, "with ECT(0)"), (0, "without ECN: it was cleared")];
+    let changes: Vec<String> = changes
+        .into_iter()
+        .map(|(ecn, words)| (with(ecn), words))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, words)| format!("{count} {words}"))
+        .collect();
+    (!changes.is_empty()).then(|| format!("of {all} packets sent with ECT(1) arrived {}", changes.join(", ")))
 }
 
 fn heads(names: [&str; 2], figures: &[&str]) -> Vec<(String, Align)> {
@@ -200,7 +234,6 @@ fn heads(names: [&str; 2], figures: &[&str]) -> Vec<(String, Align)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_measure::experiment::ArrivalStats;
 
     const MS: u64 = 1_000_000;
 
@@ -264,6 +297,33 @@ Note: a note.
 Again: tidegate measure server tcp_up
 ";
         assert_eq!(text(&of), expected);
+        // Marks that arrive, that a queue writes, and that somebody clears.
+        let mut marked = of.clone();
+        let arrived = |ds_fields: &[(u64, u64)]| {
+            Some(ArrivalStats { ds_fields: ds_fields.to_vec(), ..ArrivalStats::default() })
+        };
+        let sent = |title: &str, dscp, ecn, ds_fields: &[(u64, u64)]| ProbeRecord {
+            title: title.into(),
+            unit: "one way".into(),
+            dscp,
+            ecn,
+            arrivals: arrived(ds_fields),
+            ..ProbeRecord::default()
+        };
+        marked.runs[0].probes = vec![
+            sent("UDP NQB up", 45, 0, &[(0xb4, 5)]),
+            sent("UDP NQB down", 45, 0, &[(0xb4, 4), (0, 1)]),
+            sent("UDP L4S up", 0, 1, &[(1, 7)]),
+            sent("UDP L4S down", 0, 1, &[(1, 4), (3, 2), (0, 1)]),
+            sent("UDP up", 0, 0, &[(0, 5)]),
+        ];
+        let lines = [
+            "one upload, UDP NQB down: 1 of 5 packets sent with code point 45 arrived with 0",
+            "one upload, UDP L4S down: of 7 packets sent with ECT(1) arrived 2 with CE: a queue marked them, 1 \
+             without ECN: it was cleared",
+            "Marks that arrived unchanged: UDP NQB up (5 packets), UDP L4S up (7 packets)",
+        ];
+        assert_eq!(marks(&marked), lines);
         // Enough packets have scores: all took 300 ms.
         let mut enough = of;
         let run = &mut enough.runs[0];

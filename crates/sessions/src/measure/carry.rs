@@ -116,8 +116,8 @@ pub(crate) fn interleaved(probes: &[ProbePlan], length: Duration) -> (Stream, Ve
     dues.sort_unstable();
     let nexts = dues.iter().skip(1).map(|(at, _)| *at).chain([end]);
     let phase = |((at, place), next): (&(u64, usize), u64)| {
-        let ProbePlan { payload, dscp, .. } = probes[*place];
-        PacketTrain { payload, gap_ns: next - at, packets: 1, dscp, rest_ns: 0 }
+        let ProbePlan { payload, dscp, ecn, .. } = probes[*place];
+        PacketTrain { payload, gap_ns: next - at, packets: 1, dscp, ecn, rest_ns: 0 }
     };
     let phases = dues.iter().zip(nexts).map(phase).collect();
     (Stream { phases }, dues.iter().map(|(_, place)| *place).collect())

@@ -159,7 +159,7 @@ impl LoadProbe<'_> {
         let ends = [HERE.to_owned(), self.server.to_owned()];
         let [from, to] = ends;
         let (from, to) = if way == FlowDirection::Up { (from, to) } else { (to, from) };
-        ProbeRecord { from, to, dscp: self.probe.dscp, ..ProbeRecord::default() }
+        ProbeRecord { from, to, dscp: self.probe.dscp, ecn: self.probe.ecn, ..ProbeRecord::default() }
     }
 
     fn course(&self, way: FlowDirection) -> (&StreamTrace, &[Option<u64>]) {

@@ -44,10 +44,23 @@ pub struct ProbePlan {
     pub title: String,
     /// The code point of its packets, 0 to 63.
     pub dscp: u8,
+    /// The ECN field of its packets: 0, or 1, which is L4S's ECT(1).
+    pub ecn: u8,
     /// Bytes of UDP payload.
     pub payload: u16,
     /// From one packet to the next.
     pub every: Duration,
+}
+
+/// A mark of packets, with its name in results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedMark {
+    /// `NQB`, `L4S`, `46`.
+    pub name: String,
+    /// The code point, 0 to 63.
+    pub dscp: u8,
+    /// The ECN field: 0, or 1, which is L4S's ECT(1).
+    pub ecn: u8,
 }
 
 /// What the caller of a test wants of it.
@@ -61,8 +74,8 @@ pub struct Wishes {
     pub every: Duration,
     /// Flows of the tests without a fixed number.
     pub streams: u32,
-    /// Code points beside each other; empty: as the test has it.
-    pub marks: Vec<(String, u8)>,
+    /// Marks beside each other; empty: as the test has it.
+    pub marks: Vec<NamedMark>,
     /// Bits per second of `udp_flood`.
     pub flood: f64,
 }
@@ -197,19 +210,20 @@ fn flents(name: &str) -> &str {
 
 /// The probes of a test, or with other marks beside each other.
 fn probes(wishes: &Wishes, usual: &[(&str, u8)]) -> Vec<ProbePlan> {
-    let probe = |id: String, title: String, dscp: u8| ProbePlan {
+    let probe = |id: String, title: String, dscp: u8, ecn: u8| ProbePlan {
         id,
         title,
         dscp,
+        ecn,
         payload: PROBE,
         every: wishes.every,
     };
     if wishes.marks.is_empty() {
         let title = |id: &str| id.to_uppercase().replace('-', " ");
-        return usual.iter().map(|(id, dscp)| probe((*id).to_owned(), title(id), *dscp)).collect();
+        return usual.iter().map(|(id, dscp)| probe((*id).to_owned(), title(id), *dscp, 0)).collect();
     }
-    let marked = |(name, dscp): &(String, u8)| {
-        probe(format!("udp-{}", name.to_lowercase()), format!("UDP {name}"), *dscp)
+    let marked = |NamedMark { name, dscp, ecn }: &NamedMark| {
+        probe(format!("udp-{}", name.to_lowercase()), format!("UDP {name}"), *dscp, *ecn)
     };
     wishes.marks.iter().map(marked).collect()
 }
@@ -220,6 +234,7 @@ fn call(wishes: &Wishes) -> Vec<ProbePlan> {
         id: "voip".to_owned(),
         title: "call".to_owned(),
         dscp: 46,
+        ecn: 0,
         payload: CALL,
         every: CALL_EVERY,
     };
@@ -272,9 +287,12 @@ mod tests {
 
     #[test]
     fn marks_are_next_to_each_other() {
-        let marks = vec![("BE".to_owned(), 0), ("EF".to_owned(), 46)];
+        let mark = |name: &str, dscp, ecn| NamedMark { name: name.to_owned(), dscp, ecn };
+        let marks = vec![mark("BE", 0, 0), mark("EF", 46, 0), mark("L4S", 0, 1)];
         let plan = plan(None, &Wishes { marks, ..wishes() }).unwrap_or_default();
         let ids: Vec<&str> = plan.loads[1].probes.iter().map(|probe| probe.id.as_str()).collect();
-        assert_eq!((plan.loads.len(), ids), (4, vec!["udp-be", "udp-ef"]));
+        assert_eq!((plan.loads.len(), ids), (4, vec!["udp-be", "udp-ef", "udp-l4s"]));
+        let ds: Vec<u8> = plan.loads[1].probes.iter().map(|probe| probe.dscp << 2 | probe.ecn).collect();
+        assert_eq!(ds, [0, 0xb8, 1]);
     }
 }

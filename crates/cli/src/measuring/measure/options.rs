@@ -9,7 +9,7 @@ use anyhow::bail;
 use std::time::Duration;
 use tidegate_packet::Rate;
 use tidegate_sessions::measure::Measurement;
-use tidegate_sessions::measure::plan::{TESTS, Wishes, plan};
+use tidegate_sessions::measure::plan::{NamedMark, TESTS, Wishes, plan};
 
 /// Measure delay, loss and throughput to a tidegate server
 ///
@@ -48,7 +48,7 @@ pub struct Options {
     /// Congestion control of the flows, both ways: cubic, bbr, or another that the sender has
     #[arg(long, default_value = "", hide_default_value = true)]
     pub control: String,
-    /// Send probes with these DSCPs side by side: BE,EF,CS1,AF41
+    /// Send probes with these DSCPs side by side: BE,EF,CS1,NQB; L4S is BE with ECT(1)
     #[arg(long, value_name = "DSCPS", value_delimiter = ',')]
     pub dscp: Vec<String>,
     /// The rate of udp_flood
@@ -120,27 +120,29 @@ impl Options {
         if self.interval < Duration::from_millis(1) {
             bail!("--interval: at least 1ms; what loads the path is a test's business ({TESTS})");
         }
-        let mark = |name: &String| Ok((name.to_uppercase(), mark(name)?));
         Ok(Wishes {
             length: self.duration,
             idle: self.idle,
             every: self.interval,
             streams: self.streams,
-            marks: self.dscp.iter().map(mark).collect::<anyhow::Result<_>>()?,
+            marks: self.dscp.iter().map(String::as_str).map(mark).collect::<anyhow::Result<_>>()?,
             flood: self.rate.0 as f64 * 8.0,
         })
     }
 }
 
-/// A code point: a name, or its number.
-fn mark(name: &str) -> anyhow::Result<u8> {
-    match name.to_uppercase().as_str() {
-        "BE" => Ok(0),
-        "BK" => Ok(8),
+/// A code point: a name, or its number; or `L4S`, best effort with ECT(1) in the ECN field.
+fn mark(name: &str) -> anyhow::Result<NamedMark> {
+    let name = name.to_uppercase();
+    let (dscp, ecn) = match name.as_str() {
+        "BE" => (0, 0),
+        "BK" => (8, 0),
+        "L4S" => (0, 1),
         _ => match name.parse::<u8>() {
-            Ok(point) if point < 64 => Ok(point),
+            Ok(point) if point < 64 => (point, 0),
             Ok(_) => bail!("--dscp {name}: a code point is 0 to 63"),
-            Err(_) => Ok(ds_field(name)? >> 2),
+            Err(_) => (ds_field(&name)? >> 2, 0),
         },
-    }
+    };
+    Ok(NamedMark { name, dscp, ecn })
 }
