@@ -537,8 +537,8 @@ mod tests {
         }
     }
 
-    /// A plan of as many phases as there may be is read; one more, a packet too long or too short, and one sent
-    /// with CE are not.
+    /// A plan of as many phases as there may be is read; one more, a packet too long or too short, and one
+    /// sent with CE are not.
     #[test]
     fn streams_that_cannot_be() {
         let phase =

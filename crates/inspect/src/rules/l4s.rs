@@ -6,7 +6,6 @@
 //! apart, as by fq_codel and cake, each meets only its own marks; dualpi2 knows L4S.
 
 use super::context::RuleContext;
-use super::making::at_word;
 use super::measured::led_to;
 use crate::drive::{Bench, WATCHED};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
@@ -53,7 +52,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
         found.push(Finding {
             rule: Rule::L4s,
             level: Level::Note,
-            place: at_word(step, qdisc.kind.name()),
+            place: step.place.clone(),
             what: format!("{name} marks packets of L4S senders (ECT(1)) as those of classic ECN, in one queue"),
             because: format!(
                 "with up to {backlog} packets waiting it marked {l4s} of {WATCHED} frames with ECT(1), and \

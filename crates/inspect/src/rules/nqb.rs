@@ -26,7 +26,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             continue;
         }
         let Some(finding) = first_served(context, &device) else { continue };
-        match found.iter_mut().find(|(known, _)| known.because == finding.because) {
+        match found.iter_mut().find(|(known, _)| known.what == finding.what) {
             Some((_, alike)) => alike.push(device),
             None => found.push((finding, Vec::new())),
         }

@@ -861,6 +861,13 @@ fn nqb_before_what_is_unmarked() {
         prio[0].starts_with("1 note R28: packets marked NQB (DSCP 45) are served in 1:1, before"),
         "{prio:?}"
     );
+    // What two devices do alike is said once; in other classes it is another finding.
+    let on_ifb = |handle: u8| {
+        let [eth0, ifb0] = [("eth0", 1), ("ifb0", handle)]
+            .map(|(dev, handle)| format!("tc qdisc add dev {dev} root handle {handle}: prio\n"));
+        found(&format!("{eth0}{ifb0}"), &["R28"]).len()
+    };
+    assert_eq!((on_ifb(1), on_ifb(2)), (1, 2));
     // cake of Linux 6.1 treats it as unmarked.
     assert_eq!(found("tc qdisc add dev eth0 root cake bandwidth 9mbit diffserv8\n", &["R28"]), [""; 0]);
 }
