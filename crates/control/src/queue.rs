@@ -22,6 +22,11 @@ const MAX_SAMPLES: usize = 512;
 /// A connection that is later than this, ns, shows a queue; probes see it if they show this share of it.
 const LATE: i64 = 15_000_000;
 const SHOWS: f64 = 0.4;
+/// Frames of others that may be under way before.
+const OTHERS: i64 = 2;
+/// So many readings in a row show that probes are blind, and that they are not.
+const HIDDEN_IN_A_ROW: u32 = 16;
+const SHOWN_IN_A_ROW: u32 = 3;
 /// A delay one way that is so much longer than the round trip allows, ns, shows that a clock was set.
 const CLOCK_WAS_SET: i64 = 50_000_000;
 /// Bits of a full frame, and how long Linux delays an acknowledgement, ns.
@@ -79,8 +84,13 @@ pub(crate) struct QueueEstimator {
     tcp: VecDeque<TcpSample>,
     /// How long a receiver may wait for a second segment before it acknowledges, ns: no queue's delay.
     waits: PerDirection<i64>,
-    /// How blind the probes are: 0, they show what connections meet; 1, they show nothing of it.
-    blind: f64,
+    /// How long a full frame takes, ns.
+    frame: PerDirection<i64>,
+    /// How often in a row connections were late by what probes do not show, and how often probes were late.
+    hidden: u32,
+    shown: u32,
+    /// Probes are blind: they show nothing of what connections meet.
+    blind: bool,
 }
 
 impl QueueEstimator {
@@ -132,6 +142,7 @@ impl QueueEstimator {
     /// At these rates, bit/s, data pass: the slower, and the more connections share them, the longer
     /// receivers wait for a second segment.
     pub(crate) fn passes(&mut self, now: Time, rates: PerDirection<f64>) {
+        self.frame = PerDirection::of(|one| (SEGMENT_BITS / rates[one].max(1.0) * 1e9).min(1e9) as i64);
         self.waits = PerDirection::of(|direction| {
             let seen = |one: &&SeenConnection| one.data == direction && now.since(one.last) < ACTIVE;
             let sharing = self.connections.values().filter(seen).count().max(1);
@@ -161,11 +172,8 @@ impl QueueEstimator {
             (Some(up), Some(down)) => up + down,
             _ => probed.unwrap_or(0),
         };
-        if let Some(tcp) = tcp.filter(|tcp| *tcp > LATE) {
-            let hides = if (explained as f64) < SHOWS * tcp as f64 { 1.0 } else { 0.0 };
-            self.blind += 0.15 * (hides - self.blind);
-        }
-        let hidden = tcp.filter(|_| self.blind > 0.5).map(|tcp| tcp - explained.max(0));
+        self.compare(explained, loaded);
+        let hidden = tcp.filter(|_| self.blind || probed.is_none()).map(|tcp| tcp - explained.max(0));
         let delay = PerDirection::of(|direction| {
             let by_probes = match ways[direction] {
                 Some(delay) => delay,
@@ -175,6 +183,26 @@ impl QueueEstimator {
             by_probes.max(0) + hidden.max(0)
         });
         QueueEstimate { delay, known: probed.is_some() || tcp.is_some() }
+    }
+
+    /// Are probes blind? A connection is late for reasons of its own, too: its receiver waits, or frames of
+    /// others pass before. So all that pass must be later than that, for a while. Probes that show a queue
+    /// are not blind.
+    fn compare(&mut self, explained: i64, loaded: PerDirection<bool>) {
+        let frame = RateDirection::BOTH.into_iter().filter(|one| loaded[*one]).map(|one| self.frame[one]);
+        let others = LATE + OTHERS * frame.max().unwrap_or(0);
+        let late = self.tcp.iter().map(|sample| sample.above).min().map(|above| above - DELAYED_ACK as i64);
+        match late {
+            Some(late) if late > others && (explained as f64) < SHOWS * late as f64 => self.hidden += 1,
+            Some(_) => self.hidden = 0,
+            None => {}
+        }
+        self.shown = if explained > others { self.shown + 1 } else { 0 };
+        if self.shown >= SHOWN_IN_A_ROW {
+            (self.blind, self.hidden) = (false, 0);
+        } else if self.hidden >= HIDDEN_IN_A_ROW {
+            self.blind = true;
+        }
     }
 
     /// The path became longer by what looked like a queue in this direction.
@@ -228,19 +256,26 @@ mod tests {
     #[test]
     fn connections_show_a_queue_that_probes_avoid() {
         let mut queue = QueueEstimator::default();
-        let mut after = |from: u64, rtt: u64| {
+        let mut after = |from: u64, rtt: u64, shown: i64| {
             let mut found = QueueEstimate::default();
-            for ms in (from..from + 500).step_by(50) {
-                queue.probe(at(ms), &reply(10, 10, 0));
+            for ms in (from..from + 1000).step_by(50) {
+                queue.probe(at(ms), &reply(10 + shown, 10, 0));
+                queue.probe(at(ms), &reply(10 + shown, 10, 0));
                 queue.round_trip(at(ms), 7, RateDirection::Up, Nanos::millis(rtt));
                 found = queue.estimate(at(ms + 1), UPLOAD);
             }
             (found.delay.up / MS, found.delay.down / MS)
         };
-        assert_eq!(after(0, 20), (0, 0));
-        assert_eq!(after(500, 70), (50, 0));
+        assert_eq!(after(0, 20, 0), (0, 0));
+        // A receiver that waits before it acknowledges is no queue.
+        assert_eq!(after(1000, 65, 0), (0, 0));
+        assert_eq!(after(2000, 120, 0), (100, 0));
+        // Known once, it counts from where probes would show it; and probes that show a queue are not blind.
+        assert_eq!(after(3000, 40, 0), (20, 0));
+        assert_eq!(after(4000, 60, 40), (40, 0));
+        assert_eq!(after(5000, 65, 0), (0, 0));
         queue.path_is_longer(RateDirection::Up, 50 * MS);
-        queue.round_trip(at(1000), 7, RateDirection::Up, Nanos::millis(70));
-        assert_eq!(queue.estimate(at(1001), UPLOAD).delay.up, 0);
+        queue.round_trip(at(6000), 7, RateDirection::Up, Nanos::millis(70));
+        assert_eq!(queue.estimate(at(6001), UPLOAD).delay.up, 0);
     }
 }

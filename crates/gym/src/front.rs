@@ -56,6 +56,10 @@ pub struct GymComparison {
     /// Against each controller: the share of the cases in which tidegate's own has the lower p95 at one of
     /// its aims that carry at least as much; nothing against itself, and where there is one aim only.
     pub at_an_aim: Vec<Option<f64>>,
+    /// The same at equal utilisation: the p95 of tidegate's own is interpolated between the two aims that
+    /// carry the nearest to as much, one less and one more. Where all carry more, the one that carries least
+    /// is compared; where all carry less (by more than 2 % of the capacity), it is not lower.
+    pub at_equal_use: Vec<Option<f64>>,
 }
 
 /// Compares controllers by the rows of all cases.
@@ -76,10 +80,12 @@ pub fn compare(names: &[String], rows: &[CaseRow]) -> GymComparison {
         .map(|one| (0..names.len()).map(|other| share_better(one, other, rows)).collect())
         .collect();
     let aims: Vec<usize> = (0..names.len()).filter(|at| is_own(&names[*at])).collect();
-    let at_an_aim = (0..names.len())
-        .map(|other| (aims.len() > 1 && !aims.contains(&other)).then_some(other))
-        .map(|other| share_at_an_aim(&aims, other?, rows));
-    GymComparison { controllers, better, at_an_aim: at_an_aim.collect() }
+    let others: Vec<Option<usize>> =
+        (0..names.len()).map(|other| (aims.len() > 1 && !aims.contains(&other)).then_some(other)).collect();
+    let by = |is_better: fn(&[GymScore], &GymScore) -> bool| {
+        others.iter().map(|other| share_by_aims(&aims, (*other)?, rows, is_better)).collect()
+    };
+    GymComparison { controllers, better, at_an_aim: by(is_at_an_aim), at_equal_use: by(is_at_equal_use) }
 }
 
 /// Is it tidegate's own controller, at any aim?
@@ -87,17 +93,48 @@ fn is_own(name: &str) -> bool {
     name == "tidegate" || name.starts_with("tidegate:")
 }
 
-fn share_at_an_aim(aims: &[usize], other: usize, rows: &[CaseRow]) -> Option<f64> {
+/// In what share of the cases tidegate's own, with its scores at all aims, is better than another.
+fn share_by_aims(
+    aims: &[usize],
+    other: usize,
+    rows: &[CaseRow],
+    is_better: fn(&[GymScore], &GymScore) -> bool,
+) -> Option<f64> {
     let score = |row: &CaseRow, at: usize| row.scores.get(at).cloned().flatten();
     let is_better = rows.iter().filter_map(|row| {
         let other = score(row, other)?;
-        let as_much = aims.iter().filter_map(|aim| score(row, *aim));
-        let mut as_much = as_much.filter(|own| own.utilisation >= other.utilisation - AS_MUCH);
-        Some(as_much.any(|own| own.call_p95_ms < other.call_p95_ms))
+        let own: Vec<GymScore> = aims.iter().filter_map(|aim| score(row, *aim)).collect();
+        Some(is_better(&own, &other))
     });
     let is_better: Vec<bool> = is_better.collect();
     let wins = is_better.iter().filter(|better| **better).count();
     (!is_better.is_empty()).then(|| wins as f64 / is_better.len() as f64)
+}
+
+fn is_at_an_aim(own: &[GymScore], other: &GymScore) -> bool {
+    let mut as_much = own.iter().filter(|own| own.utilisation >= other.utilisation - AS_MUCH);
+    as_much.any(|own| own.call_p95_ms < other.call_p95_ms)
+}
+
+fn is_at_equal_use(own: &[GymScore], other: &GymScore) -> bool {
+    p95_at_use(own, other.utilisation).is_some_and(|ms| ms < other.call_p95_ms)
+}
+
+/// The p95 at a utilisation, ms, interpolated between scores.
+#[must_use]
+pub fn p95_at_use(scores: &[GymScore], utilisation: f64) -> Option<f64> {
+    let by_use = |one: &&GymScore, other: &&GymScore| one.utilisation.total_cmp(&other.utilisation);
+    let below = scores.iter().filter(|one| one.utilisation <= utilisation).max_by(by_use);
+    let above = scores.iter().filter(|one| one.utilisation > utilisation).min_by(by_use);
+    match (below, above) {
+        (Some(below), Some(above)) => {
+            let share = (utilisation - below.utilisation) / (above.utilisation - below.utilisation);
+            Some(below.call_p95_ms + share * (above.call_p95_ms - below.call_p95_ms))
+        }
+        (None, Some(above)) => Some(above.call_p95_ms),
+        (Some(below), None) => (below.utilisation >= utilisation - AS_MUCH).then_some(below.call_p95_ms),
+        (None, None) => None,
+    }
 }
 
 fn share_better(one: usize, other: usize, rows: &[CaseRow]) -> Option<f64> {
@@ -192,7 +229,31 @@ mod tests {
         ];
         let found = compare(&names, &rows);
         assert_eq!(found.at_an_aim, [None, None, Some(0.5)]);
+        // At the rival's 50 %: 40 ms, and 40 + 0.2 × 50 = 50 ms, which is not lower.
+        assert_eq!(found.at_equal_use, [None, None, Some(0.5)]);
         assert_eq!((found.better[0][2], found.better[1][2]), (Some(0.0), Some(0.5)));
         assert_eq!(compare(&names[1..], &[]).at_an_aim, [None, None]);
+    }
+
+    #[test]
+    fn a_p95_at_a_use_is_between_those_of_its_neighbours() {
+        let score = |(ms, use_of_line): (f64, f64)| GymScore {
+            call_p95_ms: ms,
+            utilisation: use_of_line,
+            ..GymScore::default()
+        };
+        let scores = [(100.0, 0.75), (30.0, 0.25), (50.0, 0.5)].map(score);
+        for (utilisation, expected) in [
+            (0.375, Some(40.0)),
+            (0.625, Some(75.0)),
+            (0.5, Some(50.0)),
+            // All use more; all use less, by little and by much.
+            (0.125, Some(30.0)),
+            (0.76, Some(100.0)),
+            (0.8, None),
+        ] {
+            assert_eq!(p95_at_use(&scores, utilisation), expected, "{utilisation}");
+        }
+        assert_eq!(p95_at_use(&[], 0.5), None);
     }
 }

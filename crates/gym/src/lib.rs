@@ -19,7 +19,7 @@ mod shaper;
 pub use case::{GymCase, GymFaults, GymLine, GymLoad, USUAL_MEAN};
 pub use choice::ControllerChoice;
 pub use document::{CaseDetail, DetailRecord, GYM_FORM, GymDocument, GymFailure};
-pub use front::{CaseRow, ControllerSummary, GymComparison, compare};
+pub use front::{CaseRow, ControllerSummary, GymComparison, compare, p95_at_use};
 pub use named::{NAMED_FAILURES, NamedFailure};
 pub use protocol::{ANSWER_RATES, CONTROLLER_FORM, MAX_ANSWER, ProgramAnswer, ProgramCall};
 pub use run::{GymError, GymRecord, GymRun, MadeDecision, run_case};

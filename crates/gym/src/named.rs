@@ -179,8 +179,11 @@ fn rates(steps: &[(u64, u64)]) -> Trace {
 mod tests {
     use super::*;
     use crate::choice::ControllerChoice;
+    use crate::front::p95_at_use;
     use crate::run::{GymRun, run_case};
+    use crate::score::GymScore;
     use std::collections::BTreeSet;
+    use tidegate_control::{OwnController, OwnSettings};
 
     fn case(name: &str) -> GymCase {
         let failure = NAMED_FAILURES.iter().find(|failure| failure.name == name).expect(name);
@@ -210,6 +213,50 @@ mod tests {
             let means = failure.case().line.means();
             assert!(means.up > 0 && means.down >= means.up, "{}: {means:?}", failure.name);
         }
+    }
+
+    /// tidegate's own at an aim.
+    fn own(case: &GymCase, aim: f64) -> GymScore {
+        let settings = OwnSettings::new(case.line.limits()).aiming(aim);
+        run_case(case, &mut OwnController::new(settings), false).expect("a run").score
+    }
+
+    /// What is wrong with tidegate's own in a failure, if anything is: its p95 is more than a tenth above a
+    /// published controller's at equal use of the line. Where it never uses as much, the aim that uses most
+    /// is compared.
+    fn worse(failure: &NamedFailure) -> Option<String> {
+        let case = failure.case();
+        let usual = own(&case, 1.0);
+        for name in ["cake-autorate", "sqm-autorate"] {
+            let mut rival = ControllerChoice::named(name).expect(name).build(&case).expect("a controller");
+            let rival = run_case(&case, rival.as_mut(), false).expect("a run").score;
+            let most = 1.1 * rival.call_p95_ms;
+            if usual.utilisation >= rival.utilisation && usual.call_p95_ms <= most {
+                continue;
+            }
+            let aims = [0.25, 0.5, 2.0, 4.0].map(|aim| own(&case, aim));
+            let all: Vec<GymScore> = aims.into_iter().chain([usual.clone()]).collect();
+            let used = all.iter().map(|one| one.utilisation).fold(0.0, f64::max);
+            let p95 = p95_at_use(&all, rival.utilisation.min(used)).expect("an aim uses as much");
+            if p95 > most {
+                return Some(format!("{}: {p95} ms, {name} {} ms", failure.name, rival.call_p95_ms));
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn in_no_failure_is_the_own_controller_a_tenth_later_than_a_published_one_at_equal_use() {
+        static ALL: [NamedFailure; NAMED_FAILURES.len()] = NAMED_FAILURES;
+        let halves = ALL.chunks(ALL.len().div_ceil(2));
+        let wrong: Vec<String> = std::thread::scope(|scope| {
+            let work = |half: &'static [NamedFailure]| {
+                scope.spawn(move || half.iter().filter_map(worse).collect::<Vec<String>>())
+            };
+            let both: Vec<_> = halves.map(work).collect();
+            both.into_iter().flat_map(|half| half.join().expect("a half")).collect()
+        });
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub use options::Options;
 use crate::exit::CliExit;
 use crate::outputs::{self, Form, ReportFile};
 use anyhow::{Context, bail};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_control::{CakeAutorateSettings, PerDirection, RateLimits};
@@ -133,9 +134,12 @@ fn controllers(options: &Options) -> anyhow::Result<Vec<ControllerChoice>> {
     }
     for controller in &controllers {
         let ControllerChoice::Program(path) = controller else { continue };
-        let is_file = std::fs::metadata(path).with_context(|| format!("program:{path}"))?.is_file();
-        if !is_file {
+        let found = std::fs::metadata(path).with_context(|| format!("program:{path}"))?;
+        if !found.is_file() {
             bail!("program:{path}: this is no file; name the program itself");
+        }
+        if found.permissions().mode() & 0o111 == 0 {
+            bail!("program:{path}: nobody may run this file; allow it: chmod +x {}", quoted(path));
         }
         let executable = std::env::current_exe().context("find our own executable")?;
         tidegate_capture::available(&executable)
@@ -335,7 +339,7 @@ fn again(options: &Options) -> String {
         add("--failures", String::new());
     } else {
         add("--lines ", options.lines.to_string());
-        add("--duration ", options.duration.to_string());
+        add("--duration ", format!("{}s", options.duration));
         add("--mean ", mean(options));
     }
     if let Some(path) = &options.cake_config {

@@ -50,9 +50,8 @@ pub struct Options {
     /// Slow lines down to this mean rate of their faster direction, for speed; 0: leave them as they are
     #[arg(long, value_name = "RATE", default_value = "8mbit", value_parser = mean)]
     pub mean: Rate,
-    /// Seconds of each run that are measured, after five of warm-up
-    #[arg(long, value_name = "SECONDS", default_value_t = 20,
-        value_parser = clap::value_parser!(u16).range(1..=600))]
+    /// How much of each run is measured, after 5s of warm-up; a number alone is seconds
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = seconds)]
     pub duration: u16,
     /// A configuration of cake-autorate: read as data, never run
     #[arg(long, value_name = "FILE")]
@@ -92,6 +91,13 @@ fn named<T: Copy, const N: usize>(text: &str, all: [(&str, T); N], what: &str) -
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         format!("unknown {what} {text:?}; there are {}", names.join(", "))
     })
+}
+
+/// The whole seconds of a run.
+fn seconds(text: &str) -> Result<u16, String> {
+    let time = crate::values::interval(text)?;
+    let seconds = u16::try_from(time.as_secs()).ok().filter(|_| time.subsec_nanos() == 0);
+    seconds.filter(|seconds| (1..=600).contains(seconds)).ok_or("whole seconds, from 1s to 600s".to_owned())
 }
 
 /// A rate as tc writes it; 0 is none.

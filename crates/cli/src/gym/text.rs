@@ -82,16 +82,24 @@ fn better(document: &GymDocument) -> String {
             others.join(", ")
         );
     }
-    let aims = document.controllers.iter().zip(&document.comparison.at_an_aim).filter_map(|(name, share)| {
-        Some(format!("{name} in {}", percent((*share).filter(|_| name != "known")?)))
-    });
-    let aims: Vec<String> = aims.collect();
-    if !aims.is_empty() {
-        let _ = writeln!(
-            out,
-            "At one of its aims tidegate has a lower p95, and uses as much of the line, than {} of the cases",
-            aims.join(", ")
-        );
+    let comparison = &document.comparison;
+    for (words, shares) in [
+        (
+            "At one of its aims tidegate has a lower p95, and uses as much of the line, than",
+            &comparison.at_an_aim,
+        ),
+        (
+            "Interpolated between its aims to equal use, tidegate has a lower p95 than",
+            &comparison.at_equal_use,
+        ),
+    ] {
+        let shares = document.controllers.iter().zip(shares).filter_map(|(name, share)| {
+            Some(format!("{name} in {}", percent((*share).filter(|_| name != "known")?)))
+        });
+        let shares: Vec<String> = shares.collect();
+        if !shares.is_empty() {
+            let _ = writeln!(out, "{words} {} of the cases", shares.join(", "));
+        }
     }
     out
 }

@@ -35,6 +35,12 @@ fn the_result_is_the_same_on_one_processor_and_on_three() {
         ["tidegate", "cake-autorate", "sqm-autorate", "known", "fixed:0.5", "fixed:0.75", "fixed:1"];
     assert_eq!(names, expected);
     assert_eq!(document["rows"][0]["scores"].as_array().map(Vec::len), Some(7));
+    // A time has a unit elsewhere, and may have one here.
+    let at = SHORT.iter().position(|word| *word == "--duration").expect("a duration") + 1;
+    let mut with_unit = SHORT;
+    with_unit[at] = "1s";
+    let output = tidegate(&place, &[&["gym", "--json"], &with_unit[..]].concat());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), one);
 }
 
 #[test]
@@ -77,6 +83,7 @@ fn recordings_of_a_directory_are_lines_and_a_configuration_is_data() {
     fs::write(place.0.join("lines/picture.png"), b"\x89PNG\xff\xfe").expect("a file");
     fs::create_dir(place.0.join("empty")).expect("a directory");
     fs::write(place.0.join("empty/notes.txt"), "nothing to see\n").expect("a file");
+    fs::write(place.0.join("plain.sh"), "#!/bin/sh\n").expect("a file");
     let words = ["gym", "fixed:0.8", "--loads", "down", "--duration", "1", "--mean", "0", "--cases"];
     let output = tidegate(&place, &[&words[..], &["--traces", "lines"]].concat());
     let text = String::from_utf8_lossy(&output.stdout);
@@ -95,6 +102,13 @@ fn recordings_of_a_directory_are_lines_and_a_configuration_is_data() {
         (vec!["gym", "fixed:0"], "`0` is not a share of the line's mean rate: a number from 0.01 to 100"),
         (vec!["gym", "program:./nosuch"], "program:./nosuch: No such file"),
         (vec!["gym", "program:lines"], "program:lines: this is no file"),
+        (
+            vec!["gym", "program:./plain.sh"],
+            "program:./plain.sh: nobody may run this file; allow it: chmod +x ./plain.sh",
+        ),
+        (vec!["gym", "--duration", "1500ms"], "whole seconds, from 1s to 600s"),
+        (vec!["gym", "--duration", "601"], "whole seconds, from 1s to 600s"),
+        (vec!["gym", "--duration", "soon"], "invalid value 'soon' for '--duration <TIME>'"),
         (vec!["gym", "--traces", "lte,lte"], "--traces: lte is given twice"),
         (vec!["gym", "--traces", "empty"], "there is no recording in empty"),
         (vec!["gym", "--loads", "much"], "unknown load \"much\"; there are up, down, both"),

@@ -3,6 +3,7 @@
 
 use super::axis::Axis;
 use super::drawing::{Drawing, EDGE, Margin, cut, escape, short};
+use super::labels;
 use super::look::Look;
 use super::plot::Plot;
 use std::fmt::Write as _;
@@ -18,7 +19,7 @@ pub struct PlotCurve {
     pub line: Vec<(f64, f64)>,
     /// A dot at each of these.
     pub dots: Vec<(f64, f64)>,
-    /// Names of the dots, in their order; none: they have none.
+    /// Names of the dots, in their order; none: they have none. One for which there is no room is left out.
     pub labels: Vec<String>,
     /// Intervals: a place across, and from where to where.
     pub bars: Vec<(f64, f64, f64)>,
@@ -77,14 +78,18 @@ pub fn curves(
             plot.line(&format!("{line} whisker"), &[Some((*x, *low)), Some((*x, *high))]);
         }
         plot.dots(&format!("{line} spot large-spot"), curve.dots.iter().copied());
-        for ((x, y), label) in curve.dots.iter().zip(&curve.labels) {
-            let (across, down) = (plot.x.scale.share(*x), (1.0 - plot.y.scale.share(*y)) * height);
-            // Towards the right edge a name stands before its dot.
-            if across > 0.75 {
-                plot.text_before("ink", across * 100.0, down - 5.0, label);
-            } else {
-                plot.text_behind("ink", across * 100.0, down - 5.0, label);
-            }
+    }
+    let dots = curves.iter().flat_map(|curve| curve.dots.iter().zip(&curve.labels));
+    let dots: Vec<(f64, f64, &str)> = dots
+        .map(|((x, y), label)| {
+            (plot.x.scale.share(*x), (1.0 - plot.y.scale.share(*y)) * height, label.as_str())
+        })
+        .collect();
+    for ((across, _, name), label) in dots.iter().zip(labels::beside(&dots, height)) {
+        match label {
+            Some(label) if label.before => plot.text_before("ink", across * 100.0, label.down, name),
+            Some(label) => plot.text_behind("ink", across * 100.0, label.down, name),
+            None => {}
         }
     }
     for (n, curve) in curves.iter().enumerate() {

@@ -120,7 +120,7 @@ fn drawing(gym: &GymDocument) -> Option<Drawing> {
             look: Look(series.len()),
             line: if line { places.clone() } else { Vec::new() },
             dots: if dots { places } else { Vec::new() },
-            labels: of.iter().map(|one| one.name.clone()).collect(),
+            labels: of.iter().map(|one| short(&one.name).to_owned()).collect(),
             bars: Vec::new(),
             outline: Vec::new(),
         });
@@ -129,10 +129,12 @@ fn drawing(gym: &GymDocument) -> Option<Drawing> {
     let of = |is: fn(&str) -> bool| sorted(shown.iter().copied().filter(|one| is(&one.name)).collect());
     let is_own = |name: &str| name == "tidegate" || name.starts_with("tidegate:");
     let is_single = |name: &str| !name.starts_with("tidegate") && !name.starts_with("fixed:");
-    for (name, several) in [("tidegate", of(is_own)), ("fixed rates", of(|name| name.starts_with("fixed:")))]
-    {
+    for (name, many, several) in [
+        ("tidegate", "tidegate: its aims", of(is_own)),
+        ("a fixed rate", "fixed rates", of(|name| name.starts_with("fixed:"))),
+    ] {
         if !several.is_empty() {
-            add(name, &several, true, true);
+            add(if several.len() > 1 { many } else { name }, &several, true, true);
         }
     }
     for one in of(is_single) {
@@ -153,6 +155,14 @@ fn drawing(gym: &GymDocument) -> Option<Drawing> {
     Some(curves(title, title, (across, up), ("line used", "p95 of a call, one way"), HEIGHT, &series))
 }
 
+/// A dot's name: of several values of one thing the value, for the thing stands below.
+fn short(name: &str) -> &str {
+    match name.split_once(':') {
+        Some(("tidegate" | "fixed", value)) => value,
+        _ => name,
+    }
+}
+
 /// By how much of the line they use.
 fn sorted(mut of: Vec<&ControllerSummary>) -> Vec<&ControllerSummary> {
     of.sort_by(|one, other| one.utilisation.total_cmp(&other.utilisation));
@@ -162,29 +172,47 @@ fn sorted(mut of: Vec<&ControllerSummary>) -> Vec<&ControllerSummary> {
 /// Who is better than whom.
 fn comparison(gym: &GymDocument) -> Markup {
     let own = gym.controllers.len() - gym.baselines;
-    let head = std::iter::once("lower p95 and as much of the line used".to_owned());
+    let head = std::iter::once("better than".to_owned());
     let data = Data {
-        caption: "In how many of the cases one is better than another".to_owned(),
-        head: head.chain(gym.controllers.iter().map(|name| format!("than {name}"))).collect(),
-        rows: (0..own)
-            .map(|one| {
-                let shares = gym.comparison.better[one].iter();
+        caption:
+            "In how many of the cases the controller above a column has a lower p95, and uses as much of \
+                  the line, than the one before the row"
+                .to_owned(),
+        head: head.chain(gym.controllers[..own].iter().cloned()).collect(),
+        rows: gym
+            .controllers
+            .iter()
+            .enumerate()
+            .map(|(other, name)| {
+                let shares = gym.comparison.better[..own].iter().map(|shares| shares[other]);
                 let shares = shares.map(|share| share.map_or_else(|| "–".to_owned(), percent));
-                std::iter::once(gym.controllers[one].clone()).chain(shares).collect()
+                std::iter::once(name.clone()).chain(shares).collect()
             })
             .collect(),
     };
-    let aims = gym.controllers.iter().zip(&gym.comparison.at_an_aim);
-    let aims = aims.filter_map(|(name, share)| Some(format!("{name} in {}", percent((*share)?))));
-    let aims: Vec<String> = aims.collect();
+    let comparison = &gym.comparison;
+    let aims = [
+        (
+            "At one of its aims tidegate has a lower p95, and uses as much of the line, than ",
+            &comparison.at_an_aim,
+        ),
+        (
+            "Interpolated between its aims to equal use, tidegate has a lower p95 than ",
+            &comparison.at_equal_use,
+        ),
+    ];
+    let aims = aims.map(|(words, shares)| {
+        let shares = gym.controllers.iter().zip(shares);
+        let shares = shares.filter_map(|(name, share)| Some(format!("{name} in {}", percent((*share)?))));
+        (words, shares.collect::<Vec<String>>())
+    });
     html! {
         section {
             h2 { "One against another" }
-            (data.table())
-            @if !aims.is_empty() {
-                p {
-                    "At one of its aims tidegate has a lower p95, and uses as much of the line, than "
-                    (aims.join(", ")) " of the cases."
+            (data.folding())
+            @for (words, shares) in aims {
+                @if !shares.is_empty() {
+                    p { (words) (shares.join(", ")) " of the cases." }
                 }
             }
         }
