@@ -88,21 +88,21 @@ impl OwnSettings {
     pub fn new(limits: RateLimits) -> OwnSettings {
         OwnSettings {
             limits,
-            target: 0.00526,
-            frames: 0.846,
-            drained: 0.363,
+            target: 0.00442,
+            frames: 0.819,
+            drained: 0.284,
             drain: 0.113,
-            floor: 0.158,
-            margin: 0.05,
-            swing: 0.5,
-            learns: 0.3,
-            returns: 0.8,
-            hurry: 10.0,
-            fastest: 1.75,
-            lead: 0.028,
-            measured: 0.126,
-            remembered: 0.169,
-            silent: 0.19,
+            floor: 0.258,
+            margin: 0.0458,
+            swing: 0.379,
+            learns: 0.344,
+            returns: 0.954,
+            hurry: 9.58,
+            fastest: 2.34,
+            lead: 0.0313,
+            measured: 0.1,
+            remembered: 0.153,
+            silent: 0.233,
         }
     }
 
@@ -110,16 +110,17 @@ impl OwnSettings {
     pub const AIMS: RangeInclusive<f64> = 0.1..=4.0;
 
     /// For less delay or more use of the line than the defaults: the rate takes longer back to the capacity,
-    /// or less long; above 1 it stays also less below it after a queue, and a longer queue is let be. An aim
-    /// beyond [`OwnSettings::AIMS`] is taken as the nearest one within.
+    /// or less long. Below 1 the fall of the capacity counts for more, above 1 the rate stays less below it
+    /// after a queue, and a longer queue is let be. An aim beyond [`OwnSettings::AIMS`] is taken as the nearest
+    /// one within.
     #[must_use]
     pub fn aiming(self, aim: f64) -> OwnSettings {
         let aim = aim.clamp(*OwnSettings::AIMS.start(), *OwnSettings::AIMS.end());
-        let more = aim.max(1.0);
+        let (less, more) = (2.0 - aim.min(1.0), aim.max(1.0));
         OwnSettings {
             target: self.target * more,
             margin: self.margin / more,
-            swing: self.swing / more,
+            swing: self.swing * less / more,
             returns: self.returns / aim,
             ..self
         }

@@ -1,7 +1,7 @@
 //! Tunes tidegate's own controller: random search over its settings, on lines that no published figure uses.
 //!
 //! ```sh
-//! cargo run --release -p tidegate-sessions --example gym_tune -- 40
+//! cargo run --release -p tidegate-sessions --example gym_tune -- 14
 //! ```
 //!
 //! Each step changes about a third of the settings by a factor, rounds them to three digits, and keeps them
@@ -31,24 +31,25 @@ const COMPARED: [(usize, usize); 4] = [(0, 0), (0, 1), (1, 0), (2, 1)];
 const AS_MUCH: f64 = 0.02;
 /// How much higher a p95 may be in a named failure.
 const MOST_WORSE: f64 = 1.1;
-/// Where the search begins: values chosen by hand and by searches of this kind, on the same lines, while the
-/// controller was written. Name, value, least, most.
+/// Where the search begins: what 18 steps found before the rule for aims below 1 was changed, from values that
+/// were chosen by hand and by searches of this kind, on the same lines, while the controller was written.
+/// Name, value, least, most.
 const BEGIN: [(&str, f64, f64, f64); 15] = [
-    ("target", 0.00526, 0.002, 0.03),
+    ("target", 0.00442, 0.002, 0.03),
     ("frames", 0.846, 0.3, 3.0),
-    ("drained", 0.363, 0.05, 0.9),
+    ("drained", 0.296, 0.05, 0.9),
     ("drain", 0.113, 0.03, 1.0),
-    ("floor", 0.158, 0.05, 0.6),
-    ("margin", 0.05, 0.01, 0.3),
-    ("swing", 0.5, 0.05, 1.5),
+    ("floor", 0.212, 0.05, 0.6),
+    ("margin", 0.0458, 0.01, 0.3),
+    ("swing", 0.491, 0.05, 1.5),
     ("learns", 0.3, 0.05, 1.0),
     ("returns", 0.8, 0.1, 5.0),
-    ("hurry", 10.0, 0.1, 50.0),
+    ("hurry", 9.58, 0.1, 50.0),
     ("fastest", 1.75, 0.3, 4.0),
-    ("lead", 0.028, 0.002, 0.2),
-    ("measured", 0.126, 0.1, 0.6),
-    ("remembered", 0.169, 0.1, 1.0),
-    ("silent", 0.19, 0.12, 0.5),
+    ("lead", 0.0352, 0.002, 0.2),
+    ("measured", 0.1, 0.1, 0.6),
+    ("remembered", 0.153, 0.1, 1.0),
+    ("silent", 0.225, 0.12, 0.5),
 ];
 /// Of the smooth steps: the ratio of p95, and the difference in use, within which both are about equal.
 const NEAR: (f64, f64) = (0.06, 0.015);
