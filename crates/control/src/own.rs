@@ -111,8 +111,8 @@ impl OwnSettings {
 
     /// For less delay or more use of the line than the defaults: the rate takes longer back to the capacity,
     /// or less long. Below 1 the fall of the capacity counts for more, above 1 the rate stays less below it
-    /// after a queue, and a longer queue is let be. An aim beyond [`OwnSettings::AIMS`] is taken as the nearest
-    /// one within.
+    /// after a queue, and a longer queue is let be. An aim beyond [`OwnSettings::AIMS`] is taken as the
+    /// nearest one within.
     #[must_use]
     pub fn aiming(self, aim: f64) -> OwnSettings {
         let aim = aim.clamp(*OwnSettings::AIMS.start(), *OwnSettings::AIMS.end());

@@ -31,9 +31,9 @@ const COMPARED: [(usize, usize); 4] = [(0, 0), (0, 1), (1, 0), (2, 1)];
 const AS_MUCH: f64 = 0.02;
 /// How much higher a p95 may be in a named failure.
 const MOST_WORSE: f64 = 1.1;
-/// Where the search begins: what 18 steps found before the rule for aims below 1 was changed, from values that
-/// were chosen by hand and by searches of this kind, on the same lines, while the controller was written.
-/// Name, value, least, most.
+/// Where the search begins: what 18 steps found before the rule for aims below 1 was changed, from values
+/// that were chosen by hand and by searches of this kind, on the same lines, while the controller was
+/// written. Name, value, least, most.
 const BEGIN: [(&str, f64, f64, f64); 15] = [
     ("target", 0.00442, 0.002, 0.03),
     ("frames", 0.846, 0.3, 3.0),
