@@ -148,7 +148,8 @@ mod tests {
         assert_eq!(
             error(&wrong_word),
             "x/home.toml:6:10: unknown figure\n  6 |   \"ping: q95 < 50 ms while 2 uploads\",\n    \
-             |          ^^^\n    = figures are p50, p95, p99 (any pN), mean, max, loss, rate, share, drops"
+             |          ^^^\n    = figures are p50, p95, p99 (any pN), mean, max, loss, rate, share, drops, \
+             qoo-call (qoo-meeting, qoo-game, qoo-browsing)"
         );
         let heads = [
             (GOOD.replace("up = ", "upp = "), "x/home.toml:2:1: unknown key"),

@@ -139,7 +139,7 @@ fn controllers(options: &Options) -> anyhow::Result<Vec<ControllerChoice>> {
             bail!("program:{path}: this is no file; name the program itself");
         }
         if found.permissions().mode() & 0o111 == 0 {
-            bail!("program:{path}: nobody may run this file; allow it: chmod +x {}", quoted(path));
+            bail!("program:{path}: it may not be run; allow that: chmod +x {}", quoted(path));
         }
         let executable = std::env::current_exe().context("find our own executable")?;
         tidegate_capture::available(&executable)

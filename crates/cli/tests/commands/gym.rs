@@ -104,7 +104,7 @@ fn recordings_of_a_directory_are_lines_and_a_configuration_is_data() {
         (vec!["gym", "program:lines"], "program:lines: this is no file"),
         (
             vec!["gym", "program:./plain.sh"],
-            "program:./plain.sh: nobody may run this file; allow it: chmod +x ./plain.sh",
+            "program:./plain.sh: it may not be run; allow that: chmod +x ./plain.sh",
         ),
         (vec!["gym", "--duration", "1500ms"], "whole seconds, from 1s to 600s"),
         (vec!["gym", "--duration", "601"], "whole seconds, from 1s to 600s"),

@@ -50,7 +50,7 @@ fn first_served(context: &mut RuleContext<'_>, device: &str) -> Option<Finding> 
     let place = served.place.or_else(|| place_of_qdisc(context.reading, device, class));
     let remedy = format!(
         "lead DSCP 45 to {plain}, or to a short queue of its own that is served as {plain} is; or keep it, if \
-         priority is what you want for whoever writes this mark"
+         all who write this mark are to have priority"
     );
     Some(Finding {
         rule: Rule::Nqb,

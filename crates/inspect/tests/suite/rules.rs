@@ -844,8 +844,8 @@ fn nqb_before_what_is_unmarked() {
         format!("tc filter add dev eth0 parent 1: protocol ip u32 match ip dsfield {match_} flowid {class}\n")
     };
     let wanted = "5 note R28: packets marked NQB (DSCP 45) are served in 1:10, before the unmarked ones of 1:20 | \
-        lead DSCP 45 to 1:20, or to a short queue of its own that is served as 1:20 is; or keep it, if priority is \
-        what you want for whoever writes this mark";
+        lead DSCP 45 to 1:20, or to a short queue of its own that is served as 1:20 is; or keep it, if all who write \
+        this mark are to have priority";
     // Itself, and a range of code points that it is in.
     assert_eq!(of(&by_dscp("0xb4 0xfc", "1:10")), [wanted]);
     assert_eq!(of(&by_dscp("0xa0 0xe0", "1:10")), [wanted]);
