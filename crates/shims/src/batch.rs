@@ -42,9 +42,7 @@ pub(super) fn run(
         // What only tidegate cannot carry out stops no batch of tc's.
         let is_ours = reply.is_ours();
         if reply.code != 0 {
-            if !is_ours {
-                all.stderr.extend(batch::failed("-", number).into_bytes());
-            }
+            all.stderr.extend(batch::failed("-", number).into_bytes());
             all.code = 1;
             if !(force || is_ours || shim.machine.batches_go_on) {
                 break;

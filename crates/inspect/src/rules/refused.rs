@@ -59,12 +59,15 @@ fn refused(
     let deletes_nothing = never_deletes(step);
     let is_ignored = !is_reported(step);
     let following: Vec<&Step> = following.iter().filter_map(|other| reading.steps.get(*other)).collect();
-    let because = if not_built.or(one_queue.as_deref()).is_some() {
+    let is_ours = not_built.is_some() || one_queue.is_some();
+    let because = if is_ours {
         "what the command does is missing from what was checked".to_owned()
     } else {
         consequence(step)
     };
-    let because = because + &stops_batch(step, text) + &with_others(reading, step, &following);
+    let because = because
+        + &stops_batch(step, text).filter(|_| !is_ours).unwrap_or_default()
+        + &with_others(reading, step, &following);
     let blamed = if unnamed { step.option("dev").map(|[keyword, _]| keyword) } else { blamed };
     let what = match (unnamed, not_built) {
         (true, _) if reason.starts_with("tidegate: ") => "there is no name behind dev".to_owned(),
@@ -89,7 +92,6 @@ fn refused(
         ),
         (_, None) => remedy,
     };
-    let is_ours = not_built.is_some() || one_queue.is_some();
     let what = if is_ignored && !is_ours {
         format!("the script hides or ignores that this fails: {what}")
     } else {
@@ -127,15 +129,15 @@ fn consequence(step: &Step) -> String {
     text.to_owned()
 }
 
-fn stops_batch(step: &Step, text: &str) -> String {
-    if text.lines().any(|line| line.starts_with("Command failed ")) {
-        return format!(
+fn stops_batch(step: &Step, text: &str) -> Option<String> {
+    let is_batch = text.lines().any(|line| line.starts_with("Command failed "));
+    is_batch.then(|| {
+        format!(
             "; {} stops at the first error of a batch, unless -force is given: what is behind it is checked \
              as if it went on",
             step.tool
-        );
-    }
-    String::new()
+        )
+    })
 }
 
 /// What commands fail with a refused one.
