@@ -417,7 +417,8 @@ fn long(
     if !until_full(length.kind) {
         return None;
     }
-    let alone = length.alone?;
+    // A queue of one packet cannot be shorter.
+    let alone = length.alone.filter(|alone| alone.packets > 1)?;
     // What would be too long even at a share that small need not be measured.
     let bytes = u64::from(alone.packets) * u64::from(length.frame);
     let guess = length.rate.map_or(Nanos(u64::MAX), |rate| Nanos(bytes * 1_000_000_000 / rate.0.max(1)));
@@ -741,6 +742,10 @@ fn no_aqm(reading: &PolicyModel, dev: &str, lengths: &[Length<'_>], delays: bool
     let mut root = None;
     for length in lengths.iter().filter(|length| length.dev == dev) {
         let filled = length.alone?;
+        // A queue of one packet cannot be shorter.
+        if filled.packets == 1 {
+            continue;
+        }
         waits.insert(length.class, (!length.fair, filled.wait));
         root = root.or(Some(length.step));
     }
