@@ -232,7 +232,9 @@ fn restarted(before: Wire, test: &str) -> Option<Wire> {
 fn a_confirmed_policy_survives_a_restart_and_an_unconfirmed_one_does_not() {
     let other = "tc qdisc add dev ppp0 root handle 7: tbf rate 9mbit burst 9k latency 9ms\n";
     for by_hook in [false, true] {
-        let Some(wire) = gateway("boot-1") else { return };
+        // A process of the round before may still write into its directory.
+        let room = |number: u32| format!("boot-{number}-{by_hook}");
+        let Some(wire) = gateway(&room(1)) else { return };
         let policy = wire.file("policy.sh", POLICY);
         done(&wire.tidegate(&["apply", &policy, "--backend", "kernel", "--confirm", "3600s"]));
         assert!(kept(&wire).is_empty(), "nothing is confirmed yet");
@@ -240,7 +242,7 @@ fn a_confirmed_policy_survives_a_restart_and_an_unconfirmed_one_does_not() {
         let other = wire.file("other.sh", other);
         done(&wire.tidegate(&["apply", &other, "--backend", "kernel", "--force", "--confirm", "3600s"]));
         assert!(sent_by(&wire, "tbf").is_some());
-        let Some(wire) = restarted(wire, "boot-2") else { return };
+        let Some(wire) = restarted(wire, &room(2)) else { return };
         assert_eq!((sent_by(&wire, "htb"), status(&wire).0), (None, Some(1)));
         if by_hook {
             done(&link_up(&wire, PPP));
@@ -251,11 +253,11 @@ fn a_confirmed_policy_survives_a_restart_and_an_unconfirmed_one_does_not() {
         assert_eq!(status(&wire), (Some(0), 0.into()));
 
         // Nothing at all was confirmed.
-        let Some(wire) = gateway("boot-3") else { return };
+        let Some(wire) = gateway(&room(3)) else { return };
         let other = wire.file("other.sh", "tc qdisc add dev ppp0 root handle 7: pfifo limit 9\n");
         std::fs::create_dir_all(wire.room.join("kept")).expect("a directory");
         done(&wire.tidegate(&["apply", &other, "--backend", "kernel", "--confirm", "3600s"]));
-        let Some(wire) = restarted(wire, "boot-4") else { return };
+        let Some(wire) = restarted(wire, &room(4)) else { return };
         done(&link_up(&wire, PPP));
         done(&wire.tidegate(&["apply", "--at-boot"]));
         assert_eq!((sent_by(&wire, "pfifo"), status(&wire).0), (None, Some(1)));
