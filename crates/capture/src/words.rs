@@ -622,6 +622,26 @@ mod tests {
     }
 
     #[test]
+    fn arguments_in_single_quotes_are_other_programs() {
+        let used = |raw: &str| {
+            let (raw, text) = (raw.to_owned(), String::new());
+            let word = Word { text, raw, line: 1, columns: 0..0, within: false };
+            word.arguments().collect::<Vec<_>>()
+        };
+        for (raw, numbers) in [
+            ("$1", &[1][..]),
+            ("\"it's $2\"", &[2]),
+            ("'{print $5}'", &[]),
+            ("$(ip route | awk '/default/ {print $5}')", &[]),
+            ("\"$(awk '{print $2}' \"$3\") $4\"", &[3, 4]),
+            ("\\$1$2", &[2]),
+            ("${3:-10mbit}", &[]),
+        ] {
+            assert_eq!(used(raw), numbers, "{raw}");
+        }
+    }
+
+    #[test]
     fn what_is_read_anew_is_commands_of_its_line() {
         assert_eq!(
             texts("a\neval \"$TC qdisc add dev \\$IF root; tc class show\" && b\nsh -c 'tc qdisc show'"),

@@ -292,7 +292,8 @@ pub(super) fn carry_out(
                 format!("{left} commands behind it were")
             };
             notes.push(format!(
-                "{}:{at}: tc stops at the first error of a batch, unless -force is given: the {commands} not carried out",
+                "{}:{at}: tc stops at the first error of a batch, unless -force is given: the {commands} not \
+                 carried out",
                 path.display()
             ));
             break;

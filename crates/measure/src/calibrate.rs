@@ -245,16 +245,21 @@ fn search<P: Path>(
     Ok(calibration)
 }
 
-/// A trial's stream: quiet packets, then what spends a saved burst and leaves a queue, then the rate.
-fn trial(way: PathDirection, rate: f64, capacity: &Capacity, lead: f64) -> Exchange {
-    let service = ip_bits(FULL) * 1e9 / capacity.bits_per_second;
-    let quiet = PacketTrain {
+/// Packets before a stream, on an empty line.
+fn quiet() -> PacketTrain {
+    PacketTrain {
         payload: 100,
         gap_ns: SECOND / 40,
         packets: 20,
         rest_ns: SECOND / 20,
         ..PacketTrain::default()
-    };
+    }
+}
+
+/// A trial's stream: quiet packets, then what spends a saved burst and leaves a queue, then the rate.
+fn trial(way: PathDirection, rate: f64, capacity: &Capacity, lead: f64) -> Exchange {
+    let service = ip_bits(FULL) * 1e9 / capacity.bits_per_second;
+    let quiet = quiet();
     let lead = if capacity.has_burst() {
         let spent = capacity.burst_bytes * 8e9 / capacity.bits_per_second / (SPENDING - 1.0);
         steady(capacity.bits_per_second * SPENDING, (spent * lead + 200e6).min(20e9))
@@ -367,13 +372,7 @@ type Rises = ((f64, f64), Option<String>);
 
 /// Both directions at once: the delay that remains, and a caveat if it is more than each direction alone had.
 fn together<P: Path>(path: &mut P, rates: [f64; 2], capacities: [&Capacity; 2]) -> Result<Rises, P::Error> {
-    let quiet = PacketTrain {
-        payload: 100,
-        gap_ns: SECOND / 40,
-        packets: 20,
-        rest_ns: SECOND / 20,
-        ..PacketTrain::default()
-    };
+    let quiet = quiet();
     let stream = |at: usize| {
         let length = LENGTH_NS.max(PACKETS * ip_bits(FULL) * 1e9 / capacities[at].bits_per_second);
         Stream { phases: [quiet, steady(rates[at], length)].into() }

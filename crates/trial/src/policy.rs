@@ -459,6 +459,34 @@ mod tests {
         TrialPolicy::new(configured, named).expect("a policy")
     }
 
+    /// By `lo` a machine sends to itself.
+    #[test]
+    fn lo_leads_to_no_line() {
+        let refused = |script: &str, dev: Option<&str>| {
+            let mut machine = Machine::for_script(["lo", "eth0"]);
+            let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+            for line in script.lines() {
+                let args = line.split_whitespace().skip(1).map(str::to_owned).collect();
+                let call = Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") };
+                assert_eq!(machine.shim(&mut pool, &mut draws).answer(&call).code, 0, "{line}");
+            }
+            let names = ClassNames::new();
+            let configured =
+                Configured { machine, commands: 1, wan: None, lan: None, notes: Vec::new(), names };
+            let devices = TrialDevices { wan: dev, ..TrialDevices::default() };
+            TrialPolicy::new(configured, devices).map(|policy| policy.wan).map_err(|error| error.to_string())
+        };
+        let lo = "tc qdisc add dev lo root handle 1: htb default 12";
+        let both = format!("{lo}\ntc qdisc add dev eth0 root tbf rate 1mbit burst 5k latency 50ms");
+        assert_eq!(refused(&both, None).as_deref(), Ok("eth0"));
+        for (script, dev) in [(lo, None), (both.as_str(), Some("lo"))] {
+            assert!(
+                refused(script, dev).is_err_and(|why| why.starts_with("lo leads to no line")),
+                "{script}"
+            );
+        }
+    }
+
     #[test]
     fn the_lan_is_a_bridge_unless_another_device_is_shaped() {
         let wan = "tc qdisc add dev eth0 root tbf rate 1mbit burst 5k latency 50ms\n";

@@ -1,10 +1,10 @@
 //! What the rules about classification ask with: sets of packets, and packets that are tried.
 
-use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
+use crate::finding::{Finding, Level, Rule, Witness};
 use crate::packet::{Packet, has_ports};
 use crate::probe::{PacketEntry, ProbeResult, Prober};
 use crate::reach::{Candidate, Reached};
-use crate::reading::{PolicyModel, SourceLocation, Step};
+use crate::reading::{PolicyModel, Step};
 use crate::sets::bdd::TooLarge;
 use crate::walk::ways::undecided;
 use crate::walk::{Parts, RuleKey};
@@ -246,53 +246,6 @@ pub(super) fn witness(candidate: &Candidate, went: &str) -> Option<Witness> {
 pub(super) fn classid(dump: &FilterDump) -> Option<Handle> {
     let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
     params.classid()
-}
-
-/// The line is removed, where it does nothing else and its words are literal.
-pub(super) fn remove(context: &RuleContext<'_>, step: &Step) -> Option<Fix> {
-    let written = step.words.iter().any(|word| word.literal);
-    let is_whole = |place: &SourceLocation| {
-        written && context.is_alone(step) && may_go(&context.reading.sources[place.file].lines, place.line)
-    };
-    let place = step.place.clone().filter(is_whole);
-    let whole = |place: SourceLocation| Edit {
-        place: SourceLocation { columns: (0, 0), ..place },
-        text: String::new(),
-    };
-    let edits: Vec<Edit> = place.map(whole).into_iter().collect();
-    let what = match (edits.is_empty(), written) {
-        (false, _) => "remove the line".to_owned(),
-        (true, true) => "remove it (by hand: its line does more than this, or others need it)".to_owned(),
-        (true, false) => {
-            "remove it (by hand: its words come from variables, substitutions, or a line that is used more \
-            than once)"
-                .to_owned()
-        }
-    };
-    Some(Fix { what, edits })
-}
-
-/// Words of the shell behind which a command must follow, or that go on with one.
-const OPENS: [&str; 6] = ["then", "do", "else", "{", "(", ")"];
-const CLOSES: [&str; 9] = ["fi", "done", "else", "elif", "esac", ";;", "}", ")", "then"];
-const BEGINS: [&str; 8] = ["if", "elif", "while", "until", "for", "case", "!", "time"];
-
-/// May a line of a script be removed, and what is around it stays as it is? Not if it goes on in another, if
-/// another goes on in it, if it does more than one command, and if it is all that a block does.
-fn may_go(lines: &[String], number: usize) -> bool {
-    let line = |at: usize| lines.get(at).map(|line| line.trim()).unwrap_or_default();
-    let at = number - 1;
-    let joined = |text: &str| ["\\", "&&", "||", "|"].iter().any(|end| text.ends_with(end));
-    let counts = |text: &&str| !text.is_empty() && !text.starts_with('#');
-    let before = (0..at).rev().map(line).find(counts).unwrap_or_default();
-    let after = (number..lines.len()).map(line).find(counts).unwrap_or_default();
-    let first = |text: &'_ str| text.split([' ', ';', '\t']).next().unwrap_or_default().to_owned();
-    let opens = OPENS.iter().any(|word| before.ends_with(word));
-    let only = opens && (CLOSES.contains(&first(after).as_str()) || after.starts_with(['}', ')']));
-    let own = line(at);
-    let several = own.contains([';', '&', '|', '<', '>', '(', ')', '{', '}', '`', '\\']);
-    let in_words = BEGINS.contains(&first(own).as_str()) || OPENS.contains(&first(own).as_str());
-    !(only || several || in_words || joined(before))
 }
 
 pub(super) fn same_chain(one: &RuleKey, other: &RuleKey) -> bool {

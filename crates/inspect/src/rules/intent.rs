@@ -2,6 +2,7 @@
 //! the marks.
 
 use super::context::{RuleContext, hits_in};
+use super::making::on_others;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::ProbeResult;
@@ -139,13 +140,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             }
         }
     }
-    let with_devices = |(mut finding, alike): (Finding, Vec<String>)| {
-        if !alike.is_empty() {
-            finding.because.push_str(&format!("; so it is on {}", alike.join(", ")));
-        }
-        finding
-    };
-    Ok(found.into_iter().map(with_devices).collect())
+    Ok(found.into_iter().map(on_others).collect())
 }
 
 /// Every mark is served on the wrong side: it is the order of the classes that is the other way round.

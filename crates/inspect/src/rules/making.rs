@@ -15,6 +15,14 @@ pub(super) fn finding(
     Finding { rule, level, place, what, because, witness: Some(Witness::Number(witness)), fix: None }
 }
 
+/// A finding that holds on other devices, too.
+pub(super) fn on_others((mut finding, devices): (Finding, Vec<String>)) -> Finding {
+    if !devices.is_empty() {
+        finding.because.push_str(&format!("; so it is on {}", devices.join(", ")));
+    }
+    finding
+}
+
 /// The place of a keyword's value; else of the command.
 pub(super) fn at_word(step: &Step, keyword: &str) -> Option<SourceLocation> {
     step.after(keyword).and_then(|word| word.place.clone()).or_else(|| step.place.clone())

@@ -35,6 +35,7 @@ mod queues;
 mod rates;
 mod reach;
 mod refused;
+mod removal;
 mod replaced;
 mod rewritten;
 mod sizes;

@@ -7,6 +7,7 @@
 
 use super::context::RuleContext;
 use super::intent::{beside_unmarked, place_of_qdisc};
+use super::making::on_others;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::sets::bdd::TooLarge;
@@ -31,13 +32,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             None => found.push((finding, Vec::new())),
         }
     }
-    let with_devices = |(mut finding, alike): (Finding, Vec<String>)| {
-        if !alike.is_empty() {
-            finding.because.push_str(&format!("; so it is on {}", alike.join(", ")));
-        }
-        finding
-    };
-    Ok(found.into_iter().map(with_devices).collect())
+    Ok(found.into_iter().map(on_others).collect())
 }
 
 fn first_served(context: &mut RuleContext<'_>, device: &str) -> Option<Finding> {

@@ -1,7 +1,8 @@
 //! R1: filters and rules that no packet reaches, because those before them take all they ask for.
 
-use super::context::{RuleContext, classid, not_decided, remove, same_chain, witness};
+use super::context::{RuleContext, classid, not_decided, same_chain, witness};
 use super::making::edit;
+use super::removal;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::Step;
 use crate::sets::bdd::TooLarge;
@@ -171,8 +172,8 @@ fn dead_filter(
     let fix = match (same, all_keep_some, first) {
         _ if rest => by_hand("keep the rest of the line, and leave out what the other takes"),
         (false, true, Some(first)) => move_before(context, at, step, first),
-        (true, ..) => remove(context, step),
-        _ if hashed => remove(context, step),
+        (true, ..) => removal::remove(context, step),
+        _ if hashed => removal::remove(context, step),
         // Which of them is meant only its author knows.
         // How much of that is what this one asks for is not known.
         _ if !is_exact(context, at) => by_hand("put it before what takes its packets"),

@@ -896,3 +896,35 @@ tc filter add dev eth0 parent 1: protocol ipv6 prio 2 flower ip_proto udp flowid
     let missing = explain(&["eth0"], policy, "udp 2001:db8::1 > [2001:db8:2::7]:443");
     assert!(missing.contains("1:9 is not there: no class takes it"), "{missing}");
 }
+
+/// Filters without a preference are before those that are there: each has its own line, equal ones too.
+#[test]
+fn equal_filters_without_a_preference_have_their_own_lines() {
+    let filter = "tc filter add dev eth0 parent 1: protocol ip u32 match ip sport 22 0xffff";
+    let policy = format!(
+        "tc qdisc add dev eth0 root handle 1: htb\n{filter} action drop\n{filter} action pass\n{filter} flowid 1:1\n"
+    );
+    let text = explain(&["eth0"], &policy, "tcp 192.168.1.7:40000 > 203.0.113.9:22 out eth0");
+    for line in ["⇒ drop :2", "⇒ pass :3", "→ 1:1 :4"] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+}
+
+/// What a machine sends to itself leaves by `lo`, and nothing for others does. An ifb that nothing slows down
+/// holds no packet; netem's losses are draws.
+#[test]
+fn lo_ifbs_and_losses() {
+    let lo = "tc qdisc add dev lo root handle 1: htb default 12\n\
+              tc class add dev lo parent 1: classid 1:12 htb rate 100mbit\n";
+    assert!(explain(&["lo"], lo, "tcp 127.0.0.1:5 > 127.0.0.1:80").contains("ends: lo 1:12"));
+    let reading = reading(&["lo"], lo);
+    let packet = Packet::parse("tcp 192.168.1.7:5 > 203.0.113.9:443").expect("a packet");
+    assert!(Explainer::new(&reading).course(&packet).is_err(), "it does not leave by lo");
+    let ifb = "tc qdisc add dev ifb0 root sfq\ntc qdisc add dev eth0 ingress\n\
+               tc filter add dev eth0 parent ffff: matchall action mirred egress redirect dev ifb0\n";
+    let text = explain(&["eth0", "ifb0"], ifb, "tcp 198.51.100.7:443 > 192.168.1.10:40000 in eth0");
+    assert!(text.contains("leaves by ifb0") && !text.contains("it waits in ifb0"), "{text}");
+    let loss = "tc qdisc add dev eth0 root netem loss 100%\n";
+    let text = explain(&["eth0"], loss, "tcp 192.168.1.7:40000 > 203.0.113.9:22 out eth0");
+    assert!(text.contains("netem drops every packet"), "{text}");
+}

@@ -140,7 +140,8 @@ type Read<T> = Result<T, Diagnostic>;
 
 const FORM: &str =
     "write `ping: p95 < 50 ms while 2 uploads`, or `packet 'udp 10.0.0.2 > 1.1.1.1:53': class 1:10`";
-const FIGURES: &str = "figures are p50, p95, p99 (any pN), mean, max, loss, rate, share, drops, qoo-call (qoo-meeting, qoo-game, qoo-browsing)";
+const FIGURES: &str = "figures are p50, p95, p99 (any pN), mean, max, loss, rate, share, drops, \
+    qoo-call (qoo-meeting, qoo-game, qoo-browsing)";
 const LOADS: &str = "write `2 uploads and 3 downloads`, `4 uploads of host b`, `nothing`, or a load of \
 `tidegate try` (rrul, udp_flood, hosts, …)";
 const SUBJECTS: &str =

@@ -247,3 +247,27 @@ pub(super) fn show_keys(pedit: &Pedit, entry: &mut Entry) {
     }
     entry.member("keys", Json::List(list));
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Env;
+    use crate::tc::parse;
+
+    /// As tc 6.1 reads it, which was asked.
+    #[test]
+    fn its_own_name_is_passed_over_where_a_munge_may_stand() {
+        let read = |action: &str| {
+            let line = format!("filter add dev eth0 parent 1: u32 match ip dport 23 0xffff action {action}");
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            parse(&words, &Env::default()).map(|read| read.command).map_err(|refused| refused.stderr)
+        };
+        let once = read("pedit munge ip dport set 22");
+        assert!(once.is_ok(), "{once:?}");
+        assert_eq!(read("pedit pedit munge ip dport set 22"), once);
+        let both = read("pedit munge ip dport set 22 munge ip sport set 3");
+        assert_eq!(read("pedit munge ip dport set 22 p munge ip sport set 3"), both);
+        let late = read("pedit pedit ex munge ip dport set 22").expect_err("it is refused");
+        assert!(late.starts_with("'ex' must be before first 'munge'"), "{late}");
+        assert!(read("pedit pedit").is_err());
+    }
+}
