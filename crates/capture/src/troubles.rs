@@ -151,7 +151,9 @@ fn short(line: &str) -> String {
 fn failed(call: &Recorded) -> Trouble {
     // The tool's name is before the reason already.
     let prefix = format!("{}: ", call.call.tool);
-    let mut lines = tidegate_shims::refusal_lines(&call.stderr);
+    // With -force a batch goes on: what is told is the first.
+    let first = call.stderr.split("\nCommand failed ").next().unwrap_or_default();
+    let mut lines = tidegate_shims::refusal_lines(first);
     let reason = match lines.next() {
         None => format!("failed with code {} and says nothing", call.code),
         Some(text) => text.strip_prefix(&prefix).unwrap_or(text).to_owned(),
@@ -328,19 +330,25 @@ impl<'a> Complaint<'a> {
             ("command not found", MISSING),
             ("not found", MISSING),
             ("No such file or directory", MISSING),
+            ("No such file", MISSING),
             ("Permission denied", "may not be run, or is not on this machine"),
         ]
         .iter()
         .find_map(|(end, what)| Some((self.text.strip_suffix(end)?, what)))?;
         let name = name.trim_end().strip_suffix(':')?;
+        // dash's words for what is to be read.
+        let (name, is_opened) = match name.strip_prefix("cannot open ") {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
         // `cannot open x: No such file` is about a file that the script reads.
         if name.contains(' ') {
             return None;
         }
         let base = name.rsplit('/').next().unwrap_or(name);
         let mut place = finder.line(self.line);
-        let is_read =
-            place.as_ref().and_then(|place| place.text.split_once(name)).is_some_and(|(before, _)| {
+        let is_read = is_opened
+            || place.as_ref().and_then(|place| place.text.split_once(name)).is_some_and(|(before, _)| {
                 let before = before.trim_end();
                 before.ends_with('<') || matches!(before.rsplit(WORD_ENDS).next(), Some("." | "source"))
             });

@@ -104,7 +104,7 @@ pub(crate) fn of_kernel<'r>(tool: &str, reason: &'r str) -> Option<&'r str> {
 /// Whether the refusal of a command is reported.
 pub(crate) fn is_reported(step: &Step) -> bool {
     let is_mistake = || step.refused.is_some() && !step.may_fail && (!clears(step) || is_in_use(step));
-    is_mistake() || never_deletes(step)
+    !step.is_skipped && (is_mistake() || never_deletes(step))
 }
 
 /// Whether it was refused because what it makes exists already.
@@ -248,7 +248,11 @@ pub(crate) fn is_ignored_failure(step: &Step, makers: &Makers) -> bool {
     let adds = of_tc(step).is_some_and(|(_, verb)| verb.len() > 1 && "add".starts_with(verb));
     let is_silent = step.refused.is_some() && step.may_fail && adds && !has_word(step, "help");
     let is_elsewhere = |thing: &Thing| !matches!(thing, Thing::Filter(_)) && makers.0.contains_key(thing);
-    is_silent && !has_words(step, &PRESENT) && !is_unnamed(step) && !makes(step).iter().any(is_elsewhere)
+    is_silent
+        && !step.is_skipped
+        && !has_words(step, &PRESENT)
+        && !is_unnamed(step)
+        && !makes(step).iter().any(is_elsewhere)
 }
 
 /// Which commands made each thing, by their numbers, ascending.
@@ -298,6 +302,10 @@ impl Lost {
         for (at, step) in steps.iter().enumerate() {
             if step.refused.is_none() {
                 made.extend(makes(step));
+                continue;
+            }
+            if step.is_skipped {
+                lost.things.extend(makes(step));
                 continue;
             }
             if clears(step) {
@@ -385,6 +393,7 @@ mod tests {
                 ops: 0..0,
                 refused: (!refused.is_empty()).then(|| (*refused).to_owned()),
                 may_fail: line.contains("2>/dev/null"),
+                is_skipped: false,
                 frames: Vec::new(),
                 called_from: None,
             }
@@ -394,6 +403,19 @@ mod tests {
 
     fn because(lines: &[(&str, &str)]) -> Vec<(usize, usize)> {
         Lost::of(&steps(lines)).because.into_iter().collect()
+    }
+
+    /// What a batch did not come to is missing, and no mistake of its own.
+    #[test]
+    fn what_a_batch_did_not_come_to_is_lost() {
+        let mut all = steps(&[
+            ("tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbitt", "Illegal \"rate\""),
+            ("tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit", " "),
+        ]);
+        all[1].is_skipped = true;
+        let lost = Lost::of(&all);
+        assert!(lost.has(&Thing::Class("eth0".into(), Handle::new(1, 0x20))));
+        assert_eq!((is_reported(&all[0]), is_reported(&all[1]), lost.because.len()), (true, false, 0));
     }
 
     const NO_PARENT: &str = "Error: Failed to find qdisc with specified classid.";

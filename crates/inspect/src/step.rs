@@ -55,6 +55,8 @@ pub struct Step {
     pub refused: Option<String>,
     /// The author counts on it that it may fail (`2>/dev/null`, `|| true`).
     pub may_fail: bool,
+    /// A batch ended before it: it was not carried out.
+    pub is_skipped: bool,
     /// The commands between that line and the tool, the tool's own last, where functions pass on what they
     /// are given.
     pub frames: Vec<Frame>,

@@ -99,8 +99,8 @@ pub struct ReadOptions {
     /// The kernel that the policy is for has no cake: a short policy that leaves its queues open comes to an
     /// `fq_codel` instead.
     pub without_cake: bool,
-    /// A batch of tc or ip goes on after a refused line, as with `-force`: what is behind it is to be
-    /// checked, too.
+    /// A batch that is given itself goes on after a refused line, as with `-force`: what is behind it is to
+    /// be checked, too. Those that scripts give to tc end there.
     pub batches_go_on: bool,
 }
 
@@ -489,7 +489,6 @@ impl LoadedPolicy {
         let mut machine = Machine::for_script(devices.iter().map(String::as_str));
         machine.distributions = distributions::installed();
         machine.now = CARRIED_OUT_AT;
-        machine.batches_go_on = options.batches_go_on;
         machine.gateway.set_dissector(options.dissector);
         LoadedPolicy {
             machine,
@@ -521,7 +520,8 @@ impl LoadedPolicy {
         let (mut outcome, list) = match calls {
             FileCalls::Script => (script(path, &self.devices, options, &mut traced)?, None),
             FileCalls::List(list) => {
-                (lists::carry_out(&list, (path, text), &self.devices, &mut traced), Some(list))
+                let goes_on = options.batches_go_on;
+                (lists::carry_out((&list, goes_on), (path, text), &self.devices, &mut traced), Some(list))
             }
         };
         let came = traced.came;

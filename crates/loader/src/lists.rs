@@ -244,7 +244,7 @@ fn batch_lines(text: &str) -> Result<Vec<ListedCall>, String> {
 
 /// Carries the calls out.
 pub(super) fn carry_out(
-    listed: &[ListedCall],
+    (listed, batches_go_on): (&[ListedCall], bool),
     (path, text): (&Path, &str),
     devices: &[String],
     traced: &mut Traced<'_>,
@@ -285,7 +285,7 @@ pub(super) fn carry_out(
             answered: true,
         });
         let left = listed.len() - number - 1;
-        if ends_all && left > 0 && !traced.batches_go_on() {
+        if ends_all && left > 0 && !batches_go_on {
             let commands = if left == 1 {
                 "command behind it was".to_owned()
             } else {

@@ -10,6 +10,7 @@ use std::path::Path;
 use tidegate_capture::{Recorded, ScriptRun};
 use tidegate_inspect::{Frame, Source, SourceLocation, Step, Word};
 use tidegate_shims::Carried;
+use tidegate_syntax::batch;
 use tidegate_sys::input_file;
 
 impl LoadedPolicy {
@@ -61,6 +62,7 @@ impl LoadedPolicy {
                 ops: came.ops.clone(),
                 refused: (recorded.code != 0).then(|| recorded.stderr.clone()),
                 may_fail: recorded.may_fail(),
+                is_skipped: false,
                 frames,
                 called_from,
             });
@@ -121,6 +123,7 @@ impl LoadedPolicy {
                 ops,
                 refused: None,
                 may_fail: false,
+                is_skipped: false,
                 frames: frames.clone(),
                 called_from: called_from.clone(),
             });
@@ -146,9 +149,31 @@ impl LoadedPolicy {
                 ops: done..done,
                 refused: Some(refused),
                 may_fail: recorded.may_fail(),
+                is_skipped: false,
                 frames: frames.clone(),
                 called_from: called_from.clone(),
             });
+        }
+        if !direct && recorded.code != 0 {
+            let batch = recorded
+                .call
+                .stdin
+                .as_deref()
+                .filter(|_| ["tc", "ip"].contains(&recorded.call.tool.as_str()));
+            for (line, words) in batch.map(|batch| behind(batch, &lines)).unwrap_or_default() {
+                lines.push(Some(line));
+                self.steps.push(Step {
+                    tool: recorded.call.tool.clone(),
+                    words: words.into_iter().map(Word::unplaced).collect(),
+                    place: None,
+                    ops: done..done,
+                    refused: Some(String::new()),
+                    may_fail: false,
+                    is_skipped: true,
+                    frames: frames.clone(),
+                    called_from: called_from.clone(),
+                });
+            }
         }
         // A batch that went on has refused lines before others; those of no known line stay where they are.
         if lines.iter().all(Option::is_some) {
@@ -257,6 +282,14 @@ impl LoadedPolicy {
         self.sources.push(Source { name, lines: text.lines().map(str::to_owned).collect() });
         self.sources.len() - 1
     }
+}
+
+/// The commands of a batch that its tool did not come to: behind all that were carried out or refused.
+fn behind(batch: &[u8], known: &[Option<usize>]) -> Vec<(usize, Vec<String>)> {
+    let Some(last) = known.iter().flatten().max() else { return Vec::new() };
+    let text = String::from_utf8_lossy(batch);
+    let lines = batch::lines(&text).into_iter().flatten();
+    lines.filter(|line| line.number > *last).map(|line| (line.number, line.args)).collect()
 }
 
 #[cfg(test)]

@@ -27,11 +27,6 @@ impl<'m> Traced<'m> {
         Traced { shim, came: Vec::new() }
     }
 
-    /// Whether a batch goes on after a refused line.
-    pub(super) fn batches_go_on(&self) -> bool {
-        self.shim.batches_go_on()
-    }
-
     /// Gives what the last call carried out the lines of the file that the lines of its input come from.
     pub(super) fn relabel(&mut self, lines: &[usize]) {
         if let Some(came) = self.came.last() {

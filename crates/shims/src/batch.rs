@@ -13,7 +13,7 @@ const MAX_PRINTED: usize = 64 << 20;
 pub(super) fn run(
     shim: &mut ToolShim<'_>,
     tool: &str,
-    text: &[u8],
+    (file, text): (&str, &[u8]),
     force: bool,
     mut one: impl FnMut(&mut ToolShim<'_>, &BatchLine) -> (Reply, bool),
 ) -> Reply {
@@ -42,9 +42,9 @@ pub(super) fn run(
         // What only tidegate cannot carry out stops no batch of tc's.
         let is_ours = reply.is_ours();
         if reply.code != 0 {
-            all.stderr.extend(batch::failed("-", number).into_bytes());
+            all.stderr.extend(batch::failed(file, number).into_bytes());
             all.code = 1;
-            if !(force || is_ours || shim.machine.batches_go_on) {
+            if !force && !is_ours {
                 break;
             }
         }
@@ -93,17 +93,15 @@ mod tests {
     fn a_batch_ends_at_its_first_refused_line() {
         let batch = b"qdisc add dev eth0 root handle 1: htb\nclass add dev eth0 parent 9: classid 9:1 htb \
                       rate 1mbit\nclass add dev eth0 parent 1: classid 1:2 htb rate 1mbit\n";
-        let ops = |batches_go_on: bool, flags: &str| {
+        let ops = |flags: &str| {
             let mut machine = Machine::new(["eth0"], DeviceSpec::default());
-            machine.batches_go_on = batches_go_on;
             let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
             let reply = machine.shim(&mut pool, &mut draws).tc(&words(flags), Some(batch));
             let failed = String::from_utf8_lossy(&reply.stderr).contains("Command failed -:2\n");
             (machine.log.len(), reply.code, failed)
         };
-        assert_eq!(ops(false, "-batch -"), (1, 1, true));
-        assert_eq!(ops(false, "-force -batch -"), (2, 1, true));
-        assert_eq!(ops(true, "-batch -"), (2, 1, true));
+        assert_eq!(ops("-batch -"), (1, 1, true));
+        assert_eq!(ops("-force -batch -"), (2, 1, true));
     }
 
     #[test]

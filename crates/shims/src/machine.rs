@@ -33,8 +33,6 @@ pub struct Machine {
     /// A script is being taken in: devices that a command names come into being, and refusals are explained
     /// after the tool's own words.
     pub grows: bool,
-    /// Batches go on after a refused line, as with `-force`: for findings about what is behind it.
-    pub batches_go_on: bool,
     /// netem's distributions that are read from files, by name; those that can be computed need none.
     pub distributions: Arc<BTreeMap<String, NetemDistribution>>,
 }
@@ -67,7 +65,6 @@ impl Machine {
             classes_made: BTreeSet::new(),
             warns: true,
             grows: false,
-            batches_go_on: false,
             distributions: Arc::default(),
         }
     }

@@ -49,11 +49,6 @@ impl ToolShim<'_> {
         (self.machine.log.len(), self.machine.carried.len())
     }
 
-    /// Whether batches go on after a refused line.
-    pub fn batches_go_on(&self) -> bool {
-        self.machine.batches_go_on
-    }
-
     /// Gives commands that were carried out other lines: of what the lines of their input come from.
     pub fn relabel(&mut self, carried: std::ops::Range<usize>, lines: &[usize]) {
         for one in self.machine.carried.get_mut(carried).unwrap_or_default() {

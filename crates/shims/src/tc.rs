@@ -17,8 +17,8 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[
     shim.machine.grow(words);
     match tc::parse(words, &shim.machine.env()) {
         Err(refusal) => refused(shim, "tc", refusal),
-        Ok(TcCommandLine { command: TcCommand::Batch { force, .. }, flags, .. }) => {
-            run_batch(shim, stdin.unwrap_or_default(), flags, force)
+        Ok(TcCommandLine { command: TcCommand::Batch { file, force }, flags, .. }) => {
+            run_batch(shim, (&file, stdin.unwrap_or_default()), flags, force)
         }
         Ok(parsed) => {
             let plain: Vec<String> = words.iter().skip_while(|word| word.starts_with('-')).cloned().collect();
@@ -242,11 +242,11 @@ fn show_actions(shim: &mut ToolShim<'_>, what: &ShowActions, flags: &tc::ShowFla
 /// The real tc would not come to the lines behind it.
 const ENDLESS: &str = "tidegate: tc monitor in a batch would wait for ever: leave it out\n";
 
-fn run_batch(shim: &mut ToolShim<'_>, text: &[u8], flags: tc::ShowFlags, force: bool) -> Reply {
+fn run_batch(shim: &mut ToolShim<'_>, batch: (&str, &[u8]), flags: tc::ShowFlags, force: bool) -> Reply {
     // One line follows the other at once: too soon for the kernel to have released what a deleted filter
     // held.
     let deferred = shim.machine.gateway.defer_releases(true);
-    let reply = batch::run(shim, "tc", text, force, |shim, line| {
+    let reply = batch::run(shim, "tc", batch, force, |shim, line| {
         shim.line = Some(line.number);
         shim.machine.grow(&line.args);
         match tc::parse_line(&line.args, flags, &shim.machine.env()) {

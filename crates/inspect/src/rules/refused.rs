@@ -66,7 +66,7 @@ fn refused(
         consequence(step)
     };
     let because = because
-        + &stops_batch(step, text).filter(|_| !is_ours).unwrap_or_default()
+        + &stops_batch(reading, at).filter(|_| !is_ours).unwrap_or_default()
         + &with_others(reading, step, &following);
     let blamed = if unnamed { step.option("dev").map(|[keyword, _]| keyword) } else { blamed };
     let what = match (unnamed, not_built) {
@@ -129,15 +129,20 @@ fn consequence(step: &Step) -> String {
     text.to_owned()
 }
 
-fn stops_batch(step: &Step, text: &str) -> Option<String> {
-    let is_batch = text.lines().any(|line| line.starts_with("Command failed "));
-    is_batch.then(|| {
-        format!(
-            "; {} stops at the first error of a batch, unless -force is given: what is behind it is checked \
-             as if it went on",
-            step.tool
-        )
-    })
+/// Where a batch ended with a refused line, or would have.
+fn stops_batch(reading: &PolicyModel, at: usize) -> Option<String> {
+    let step = &reading.steps[at];
+    let stops = format!("; {} stops at the first error of a batch, unless -force is given", step.tool);
+    let skipped = reading.steps[at + 1..].iter().take_while(|other| other.is_skipped).count();
+    if skipped > 0 {
+        let commands = count(skipped, "command behind it was", "commands behind it were");
+        return Some(format!("{stops}: {commands} not carried out"));
+    }
+    // A batch that is given itself, of which the rest is checked, too.
+    let file = &reading.sources.get(step.place.as_ref()?.file)?.name;
+    let failed = step.refused.as_deref()?.lines().find_map(|line| line.strip_prefix("Command failed "))?;
+    (failed.rsplit_once(':')?.0 == file)
+        .then(|| format!("{stops}: what is behind it is checked as if it went on"))
 }
 
 /// What commands fail with a refused one.

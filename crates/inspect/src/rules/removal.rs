@@ -29,26 +29,40 @@ pub(super) fn remove(context: &RuleContext<'_>, step: &Step) -> Option<Fix> {
 }
 
 /// Words of the shell behind which a command must follow, or that go on with one.
-const OPENS: [&str; 6] = ["then", "do", "else", "{", "(", ")"];
-const CLOSES: [&str; 8] = ["fi", "done", "else", "elif", "esac", "}", ")", "then"];
+const OPENS: [&str; 11] = ["then", "do", "else", "{", "(", ")", "if", "elif", "while", "until", "!"];
+const CLOSES: [&str; 8] = ["fi", "done", "else", "elif", "}", ")", "then", "do"];
 const BEGINS: [&str; 8] = ["if", "elif", "while", "until", "for", "case", "!", "time"];
 
 /// May a line of a script be removed, and what is around it stays as it is? Not if it goes on in another, if
-/// another goes on in it, if it does more than one command, and if it is all that a block does.
+/// another goes on in it, if it does more than one command, if it is all that a block does, and if the next
+/// asks how it ended.
 fn may_go(lines: &[String], number: usize) -> bool {
-    let line = |at: usize| lines.get(at).map(|line| line.trim()).unwrap_or_default();
+    let line = |at: usize| lines.get(at).map(|line| code(line)).unwrap_or_default();
     let at = number - 1;
     let joined = |text: &str| ["\\", "&&", "||", "|"].iter().any(|end| text.ends_with(end));
-    let counts = |text: &&str| !text.is_empty() && !text.starts_with('#');
+    let counts = |text: &&str| !text.is_empty();
     let before = (0..at).rev().map(line).find(counts).unwrap_or_default();
     let after = (number..lines.len()).map(line).find(counts).unwrap_or_default();
-    let first = |text: &'_ str| text.split([' ', ';', '\t']).next().unwrap_or_default().to_owned();
-    let opens = OPENS.iter().any(|word| before.ends_with(word));
+    let first = |text: &str| text.split([' ', ';', '\t']).next().unwrap_or_default().to_owned();
+    let last = before.rsplit([' ', ';', '\t']).next().unwrap_or_default();
+    let opens = OPENS.contains(&last) || before.ends_with(['{', '(', ')']);
     let only = opens && (CLOSES.contains(&first(after).as_str()) || after.starts_with(['}', ')']));
     let own = line(at);
     let several = own.contains([';', '&', '|', '<', '>', '(', ')', '{', '}', '`', '\\']);
     let in_words = BEGINS.contains(&first(own).as_str()) || OPENS.contains(&first(own).as_str());
-    !(only || several || in_words || joined(before))
+    !(only || several || in_words || joined(before) || after.contains("$?"))
+}
+
+/// A line without what is around its commands: blanks, and a comment.
+fn code(line: &str) -> &str {
+    let comment = line.match_indices('#').map(|(at, _)| at).find(|at| {
+        let before = &line[..*at];
+        // In quotes it is none.
+        let is_open = |quote: char| before.matches(quote).count() % 2 == 1;
+        let begins = before.is_empty() || before.ends_with([' ', '\t', ';']);
+        begins && !is_open('\'') && !is_open('"')
+    });
+    comment.map_or(line, |at| &line[..at]).trim()
 }
 
 #[cfg(test)]
@@ -72,6 +86,14 @@ mod tests {
             ("if a; then\n  tc x\nfi", 2, false),
             ("for a in b; do\n  # why\n  tc x\ndone", 3, false),
             ("f() {\n  tc x\n}", 2, false),
+            ("if true; then # why\ntc x\nfi", 2, false),
+            ("f() { # why\ntc x\n}", 2, false),
+            ("if\ntc x\nthen a; fi", 2, false),
+            ("if a; then b; elif\ntc x\nthen c; fi", 2, false),
+            ("while\ntc x\ndo break; done", 2, false),
+            ("true && # why\ntc x\necho", 2, false),
+            ("tc x\nrc=$?", 1, false),
+            ("echo '#' &&\ntc x", 2, false),
             // It does more than that.
             ("tc x; tc y", 1, false),
             ("tc x || exit 1", 1, false),

@@ -253,7 +253,7 @@ fn loopback() -> ShownLink {
 }
 
 fn run_batch(shim: &mut ToolShim<'_>, text: &[u8], mut flags: IpFlags, force: bool) -> Reply {
-    batch::run(shim, "ip", text, force, |shim, line| {
+    batch::run(shim, "ip", ("-", text), force, |shim, line| {
         grow(shim, &line.args);
         world::meet_all(shim);
         let reply = match ip::parse_line(&line.args, &mut flags, &shim.machine.env()) {
