@@ -48,12 +48,20 @@ pub(crate) fn settle(path: &Path, page: &str, task: &str, summary: &str) -> Exit
             Err(error) => fail(task, &format!("{}: {error}", path.display())),
         };
     }
-    if fs::read_to_string(path).unwrap_or_default() != page {
+    let old = fs::read_to_string(path).unwrap_or_default();
+    if old != page {
+        // A whole run of the tests is behind this: the lines must be in its output.
+        const SHOWN: usize = 10;
+        let not_in = |text: &str, other: &str, sign: char| {
+            let lines = text.lines().filter(|line| !other.lines().any(|one| one == *line)).take(SHOWN);
+            lines.map(|line| format!("\n{sign} {line}")).collect::<String>()
+        };
+        let differs = not_in(&old, page, '-') + &not_in(page, &old, '+');
         return fail(
             task,
             &format!(
                 "docs/{name} is not what these tests tell; `TIDEGATE_BLESS=1 cargo xtask {task} FILE` \
-                writes it"
+                writes it{differs}"
             ),
         );
     }

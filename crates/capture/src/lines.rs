@@ -549,8 +549,13 @@ fn blamed(args: &[String], complaint: &str) -> Option<usize> {
         .collect();
     let position = |wanted: &&str| args.iter().rposition(|arg| arg == wanted);
     quoted.iter().find_map(position).or_else(|| {
-        // Short words occur in many a sentence by chance.
-        complaint
+        // What is said to the reader behind the tool's own words (`tc: add it first: …`) names other words.
+        let said =
+            complaint.lines().take_while(|line| !line.starts_with("tc: ") && !line.starts_with("ip: "));
+        // Short words occur in many a sentence by chance, and so does the object of tc and ip.
+        let position = |wanted: &&str| position(wanted).filter(|at| *at > 0);
+        said.collect::<Vec<_>>()
+            .join(" ")
             .split([' ', '\n', ':', ',', '.', '"', '\''])
             .filter(|word| word.chars().count() > 3)
             .collect::<Vec<_>>()

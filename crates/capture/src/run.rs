@@ -7,6 +7,7 @@ use tidegate_sandbox::Spec;
 
 use super::error::CaptureError;
 use super::lines::Finder;
+use super::missing_files;
 use super::options::CaptureOptions;
 use super::sandbox::executable;
 use super::scan::Script;
@@ -86,10 +87,20 @@ pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> ScriptRu
     let troubles = troubles::list(finder, &calls, &exit, (&stdout, &stderr));
     let unfinished = if exit.is_own() { troubles::unfinished(finder, &left) } else { None };
     let missing_arguments = troubles::missing_arguments(finder, &troubles);
-    notes.extend(unfinished.clone());
-    notes.extend(missing_arguments.clone());
-    let devices = devices.to_vec();
-    ScriptRun { exit, calls, stdout, stderr, devices, notes, troubles, unfinished, missing_arguments }
+    let missing_files = missing_files::sentence(finder, &exit, &stderr);
+    notes.extend([&unfinished, &missing_arguments, &missing_files].into_iter().flatten().cloned());
+    ScriptRun {
+        exit,
+        calls,
+        stdout,
+        stderr,
+        devices: devices.to_vec(),
+        notes,
+        troubles,
+        unfinished,
+        missing_arguments,
+        missing_files,
+    }
 }
 
 fn spec(

@@ -2,6 +2,7 @@
 
 use super::error::Trouble;
 use super::place::{SourceLine, SourceWord};
+use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_shims::Call;
 
@@ -21,6 +22,8 @@ pub struct Recorded {
     /// The words of that file that gave the arguments, as far as they were found: one for each argument, or
     /// none at all.
     pub words: Vec<Option<SourceWord>>,
+    /// The file outside that has what the call read (`tc -batch FILE`), as the user would name it.
+    pub input: Option<PathBuf>,
     /// The model answered; otherwise the call could not be read, or there were too many.
     pub answered: bool,
 }
@@ -115,9 +118,16 @@ pub struct ScriptRun {
     pub unfinished: Option<String>,
     /// The arguments that the script uses and was not given, in a sentence, where a call of it failed.
     pub missing_arguments: Option<String>,
+    /// The files that programs of the script did not find, in a sentence, where the script went on without.
+    pub missing_files: Option<String>,
 }
 
 impl ScriptRun {
+    /// What is not in the result because of how the script was run, or of what is not here: a sentence each.
+    pub fn caveats(&self) -> impl Iterator<Item = &String> {
+        [&self.unfinished, &self.missing_arguments, &self.missing_files].into_iter().flatten()
+    }
+
     /// True when the script ended with code 0.
     #[must_use]
     pub fn success(&self) -> bool {

@@ -398,8 +398,10 @@ fn record(turn: &mut Turn<'_>, request: Request, reply: &Reply, answered: bool) 
     let complaint = if reply.code == 0 { "" } else { &stderr };
     let found = turn.finder.find(&request.call.tool, &request.call.args, complaint);
     let (source, words) = found.map_or((None, Vec::new()), |(source, words)| (Some(source), words));
+    let input = super::input::outside(&request.call);
     turn.calls.push(Recorded {
         call: request.call,
+        input,
         code: reply.code,
         stderr,
         silenced: request.silenced,

@@ -15,6 +15,7 @@ use tidegate_sandbox as sandbox;
 use tidegate_sys::process;
 
 use super::effect;
+use super::input::{MAX_INPUT, input_name, is_stdin};
 use super::wire::{self, Request};
 use tidegate_shims::sysctl_path;
 use tidegate_shims::{Call, Reply, TOOLS};
@@ -25,9 +26,6 @@ pub(super) const WATCHED: [&str; 3] = [
     "/sys/class/net/*/mtu",
     "/sys/module/sch_htb/parameters/htb_hysteresis",
 ];
-
-/// The most bytes of standard input or of a batch file that are passed on.
-const MAX_INPUT: u64 = 16 << 20;
 
 /// Plays a stage of the sandbox, or a tool's shim, if this process was started as one.
 ///
@@ -118,17 +116,9 @@ fn files(tool: &str, args: &[String]) -> Vec<(String, String)> {
 
 /// The tool's input: a batch file, or standard input where the call reads it.
 fn input(tool: &str, args: &[String]) -> Result<Option<Vec<u8>>, String> {
-    let file = match tool {
-        "tc" | "ip" => batch_file(args),
-        "nft" => args.iter().position(|arg| arg == "-f" || arg == "--file").and_then(|at| args.get(at + 1)),
-        "sysctl" => settings_file(args),
-        "ipset" => args.iter().find(|arg| *arg == "restore").map(|_| &STDIN),
-        tool if tool.ends_with("-restore") => Some(rules_file(args)),
-        _ => None,
-    };
-    let Some(file) = file else { return Ok(None) };
+    let Some(file) = input_name(tool, args) else { return Ok(None) };
     let mut bytes = Vec::new();
-    let read = if file == "-" || file.is_empty() {
+    let read = if is_stdin(file) {
         io::stdin().take(MAX_INPUT).read_to_end(&mut bytes)
     } else {
         std::fs::File::open(file).and_then(|opened| opened.take(MAX_INPUT).read_to_end(&mut bytes))
@@ -141,49 +131,6 @@ fn input(tool: &str, args: &[String]) -> Result<Option<Vec<u8>>, String> {
             Err(format!("Cannot open file \"{file}\" for reading: {reason}\n"))
         }
     }
-}
-
-/// The file of `iptables-restore [OPTION…] [FILE]`.
-fn rules_file(args: &[String]) -> &String {
-    let mut words = args.iter().peekable();
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "-T" | "--table" | "-M" | "--modprobe" => drop(words.next()),
-            // The timeout is optional.
-            "-w" | "--wait" | "-W" | "--wait-interval" => {
-                words.next_if(|next| next.chars().all(|letter| letter.is_ascii_digit()));
-            }
-            option if option.starts_with('-') && option.len() > 1 => {}
-            _ => return word,
-        }
-    }
-    &STDIN
-}
-
-/// The file of `sysctl -p [FILE]`.
-fn settings_file(args: &[String]) -> Option<&String> {
-    static USUAL: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| "/etc/sysctl.conf".to_owned());
-    let at = args.iter().position(|arg| matches!(arg.as_str(), "-p" | "-f" | "--load" | "-qp" | "-ep"))?;
-    Some(args.get(at + 1).filter(|next| !next.starts_with('-')).unwrap_or(&USUAL))
-}
-
-/// Standard input under the name tools know.
-static STDIN: String = String::new();
-
-/// The file of `-batch FILE`, which may be shortened to `-b`, among the options before the object.
-fn batch_file(args: &[String]) -> Option<&String> {
-    let mut words = args.iter();
-    while let Some(word) = words.next() {
-        let option = word.strip_prefix('-')?;
-        let option = option.strip_prefix('-').unwrap_or(option);
-        if !option.is_empty() && "batch".starts_with(option) {
-            return Some(words.next().unwrap_or(&STDIN));
-        }
-        if matches!(option, "n" | "netns" | "net" | "cf" | "conf" | "f" | "family" | "l" | "rc" | "rcvbuf") {
-            words.next();
-        }
-    }
-    None
 }
 
 fn goes_to_null() -> bool {
@@ -225,35 +172,4 @@ fn sudo(args: Vec<OsString>) -> u8 {
     let error = Command::new(&program).args(words).envs(settings).exec();
     eprintln!("sudo: {}: {error}", program.to_string_lossy());
     1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_of_rules_is_found_behind_options_with_values() {
-        let file =
-            |line: &str| rules_file(&line.split_whitespace().map(Into::into).collect::<Vec<_>>()).clone();
-        assert_eq!(["", "-n", "-w 5 -T mangle", "-w"].map(file), ["", "", "", ""]);
-        assert_eq!(["x", "-w x", "-w 5 -n x", "-T mangle -c x"].map(file), ["x", "x", "x", "x"]);
-    }
-
-    #[test]
-    fn a_batch_file_is_found_behind_other_options_and_never_behind_the_object() {
-        let cases = [
-            ("-batch x", Some("x")),
-            ("-b -", Some("-")),
-            ("-force -ba x", Some("x")),
-            ("-n blue -batch x", Some("x")),
-            ("-batch", Some("")),
-            ("qdisc add -b x", None),
-            ("-s qdisc show", None),
-            ("", None),
-        ];
-        for (line, expected) in cases {
-            let args: Vec<String> = line.split_whitespace().map(Into::into).collect();
-            assert_eq!(batch_file(&args).map(String::as_str), expected, "{line}");
-        }
-    }
 }

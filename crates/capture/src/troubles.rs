@@ -284,7 +284,7 @@ fn end(
 /// Whether a call was refused because tidegate lacks a feature. Then the tool might have carried it out.
 fn lacks(call: &Recorded) -> bool {
     let line = tidegate_shims::refusal_lines(&call.stderr).next();
-    line.is_some_and(|line| line.contains("tidegate: ") && line.contains("not supported in this version"))
+    line.is_some_and(|line| line.starts_with("tidegate: ") && line.contains("not supported"))
 }
 
 /// The variable that a file which cannot be opened is named by.

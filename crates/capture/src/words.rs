@@ -123,7 +123,10 @@ impl Command {
             |word: &Word| word.raw.split_once('=').map(|(name, _)| name.trim_end_matches('+')).map(str::len);
         let here = &self.words[word];
         // `${NAME:=value}`
-        if let Some(name) = here.variables().find(|name| here.raw.contains(&format!("{{{name}:="))) {
+        if let Some((before, _)) = here.raw.split_once(":=")
+            && let Some((_, name)) = before.rsplit_once('{')
+            && is_name(name)
+        {
             return Some(name);
         }
         let first =
@@ -157,7 +160,8 @@ impl Command {
 
 /// Splits a script into its commands. Bad syntax gives fewer or stranger commands, never an error.
 pub(super) fn commands(text: &str) -> Vec<Command> {
-    let mut reader = Reader::new(text);
+    let letters: Vec<char> = text.chars().collect();
+    let mut reader = Reader::new(&letters);
     reader.read();
     let mut commands = Vec::with_capacity(reader.commands.len());
     for command in reader.commands {
@@ -324,11 +328,16 @@ pub(super) fn is_name(text: &str) -> bool {
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-struct Reader {
-    letters: Vec<char>,
+/// How many `$(…)` within one another are read as commands.
+const MAX_NESTED: usize = 16;
+
+struct Reader<'t> {
+    letters: &'t [char],
     at: usize,
     line: usize,
     line_start: usize,
+    /// The `$(…)` that we are in.
+    nested: usize,
     depth: usize,
     /// The function whose body follows.
     named: Option<Rc<str>>,
@@ -340,13 +349,14 @@ struct Reader {
     heredocs: Vec<(String, bool)>,
 }
 
-impl Reader {
-    fn new(text: &str) -> Self {
+impl<'t> Reader<'t> {
+    fn new(letters: &'t [char]) -> Self {
         Self {
-            letters: text.chars().collect(),
+            letters,
             at: 0,
             line: 1,
             line_start: 0,
+            nested: 0,
             depth: 0,
             named: None,
             functions: Vec::new(),
@@ -462,6 +472,25 @@ impl Reader {
         }
     }
 
+    /// Takes in the commands of a substitution, whose text begins here and ends at `end`: they run before the
+    /// command that contains it.
+    fn substitution(&mut self, (begin, line, line_start): (usize, usize, usize), end: usize) {
+        if self.nested == MAX_NESTED {
+            return;
+        }
+        let mut inside = Reader {
+            at: begin,
+            line,
+            line_start,
+            nested: self.nested + 1,
+            depth: self.depth,
+            functions: self.functions.clone(),
+            ..Reader::new(&self.letters[..end])
+        };
+        inside.read();
+        self.commands.append(&mut inside.commands);
+    }
+
     fn skip_heredocs(&mut self) {
         for (end, tabs) in std::mem::take(&mut self.heredocs) {
             while self.peek(0).is_some() {
@@ -502,9 +531,11 @@ impl Reader {
                 }
                 ('`', None | Some('"')) => {
                     self.next();
+                    let begin = (self.at, self.line, self.line_start);
                     while self.peek(0).is_some_and(|letter| letter != '`') {
                         self.next();
                     }
+                    self.substitution(begin, self.at);
                     text.push(Word::HOLE);
                 }
                 (' ' | '\t' | '\r' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>', None) => break,
@@ -552,6 +583,8 @@ impl Reader {
                 return;
             }
         };
+        let begin = (self.at + 1, self.line, self.line_start);
+        let is_command = open == '(' && self.peek(1) != Some('(');
         let mut depth = 0_usize;
         while let Some(letter) = self.next() {
             if letter == open {
@@ -559,9 +592,13 @@ impl Reader {
             } else if letter == close {
                 depth -= 1;
                 if depth == 0 {
-                    return;
+                    break;
                 }
             }
+        }
+        if is_command {
+            let end = if depth == 0 { self.at - 1 } else { self.at };
+            self.substitution(begin, end.max(begin.0));
         }
     }
 
@@ -616,9 +653,37 @@ mod tests {
                 "5+ tc class add dev * classid 1:* htb rate *",
                 "7 done",
                 "8 tc -batch -",
+                "11 cat x",
+                "11 head",
                 "11 ip link set * up",
             ]
         );
+    }
+
+    #[test]
+    fn substitutions_are_commands_before_the_one_around_them() {
+        assert_eq!(
+            texts(
+                "if ! out=$(tc qdisc add dev $IF root pfifo 2>&1); then\n  echo \"`ip link`: \
+                 $(\n    tc \"$(which x)\" show)\" $((1 + 2)) ${A:-$(b)}\nfi\nf() { x=$(c); }"
+            ),
+            [
+                "1 tc qdisc add dev * root pfifo",
+                "1 if ! out=*",
+                "1 then",
+                "2 ip link",
+                "3 which x",
+                "3 tc * show",
+                "2 echo *: * * *",
+                "4 fi",
+                "5+ c",
+                "5+ { x=*",
+                "5 }",
+            ]
+        );
+        // Only so many within one another.
+        let deep = "$(a ".repeat(40);
+        assert_eq!(commands(&deep).len(), MAX_NESTED + 1);
     }
 
     #[test]

@@ -114,6 +114,7 @@ mod tests {
             troubles: Vec::new(),
             unfinished: None,
             missing_arguments: None,
+            missing_files: None,
         }
     }
 

@@ -340,14 +340,22 @@ fn survivors(rig: &mut Rig, class: Handle, offered: u32) -> u32 {
 /// Keeps so many frames of one ECN field waiting, and counts those that leave with CE.
 fn marked(rig: &mut Rig, class: Handle, backlog: u32, ecn: u8) -> Option<u32> {
     let begun = rig.now;
+    // Each is a flow of its own: choke drops two of the same.
+    let mut port = 0_u16;
+    let mut offer = |rig: &mut Rig| {
+        port = port.wrapping_add(1);
+        let mut head = datagram(port);
+        head.set_dsfield(ecn);
+        let _ = rig.offer_as(class, 0, head);
+    };
     for _ in 0..backlog {
-        let _ = rig.offer_with(class, 0, ecn);
+        offer(rig);
     }
     let mut marked = 0;
     for _ in 0..WATCHED {
         let left = rig.next_packet()?;
         marked += u32::from(left.ecn == CE);
-        let _ = rig.offer_with(class, 0, ecn);
+        offer(rig);
     }
     (rig.now > begun).then_some(marked)
 }
@@ -609,13 +617,11 @@ impl Rig {
 
     /// Offers a frame to a class, by its number.
     fn offer(&mut self, class: Handle, ident: u32) -> XmitStatus {
-        self.offer_with(class, ident, 0)
+        self.offer_as(class, ident, datagram(PORT))
     }
 
-    /// Offers a frame with a DS field to a class, by its number.
-    fn offer_with(&mut self, class: Handle, ident: u32, dsfield: u8) -> XmitStatus {
-        let mut head = datagram();
-        head.set_dsfield(dsfield);
+    /// As [`Rig::offer`], a frame that begins so.
+    fn offer_as(&mut self, class: Handle, ident: u32, head: Head) -> XmitStatus {
         let mut meta = Meta::of(&head, self.frame);
         (meta.priority, meta.ident) = (class.0, ident);
         let Some(pkt) = self.pool.insert(meta, head) else { return XmitStatus::Refused };
@@ -654,13 +660,17 @@ impl Rig {
     }
 }
 
-/// The front of a UDP datagram.
-fn datagram() -> Head {
+/// The source port of datagrams of one conversation.
+const PORT: u16 = 40_000;
+
+/// The front of a UDP datagram from a port.
+fn datagram(port: u16) -> Head {
     let mut bytes = [0_u8; 28];
     bytes[0] = 0x45;
     bytes[8] = 64;
     bytes[9] = proto::UDP;
     bytes[12..20].copy_from_slice(&[192, 0, 2, 7, 198, 51, 100, 9]);
-    bytes[20..24].copy_from_slice(&[0x9c, 0x40, 0x9c, 0x41]);
+    bytes[20..22].copy_from_slice(&port.to_be_bytes());
+    bytes[22..24].copy_from_slice(&(PORT + 1).to_be_bytes());
     Head::from_network(ethertype::IPV4, &bytes)
 }

@@ -30,9 +30,12 @@ pub(crate) enum Thing {
     Chain(String),
 }
 
+/// A part of tidegate's message where a qdisc is missing that it could not make.
+const NOT_MADE: &str = " has no qdisc ";
 /// Messages of refusals because something is missing. All others are about the command itself.
-const ABSENT: [&str; 11] = [
+const ABSENT: [&str; 12] = [
     "Cannot find device",
+    NOT_MADE,
     "Failed to find",
     "Specified class not found",
     "Specified class doesn't exist",
@@ -230,7 +233,9 @@ fn missed(step: &Step, needed: Vec<Thing>, made: impl Fn(&Thing) -> bool) -> Opt
     let is_it = |thing: &Thing| match thing {
         Thing::Device(name) => name.is_empty() || has_words(step, &["Cannot find device"]),
         Thing::Class(..) => has_words(step, &["Specified class not found", "Specified class doesn't exist"]),
-        Thing::Qdisc(..) => has_words(step, &["Failed to find", "Parent Qdisc"]) || of_class && !made(thing),
+        Thing::Qdisc(..) => {
+            has_words(step, &["Failed to find", "Parent Qdisc", NOT_MADE]) || of_class && !made(thing)
+        }
         Thing::Chain(_) => has_words(step, &["No chain/target/match by that name"]),
         _ => false,
     };
@@ -432,6 +437,16 @@ mod tests {
             ("tc class add dev eth1 parent 1: classid 1:1 htb rate 1mbit", NO_PARENT),
         ];
         assert_eq!(because(&lines), [(1, 0), (2, 0), (3, 0)]);
+        let none = "tidegate: eth0 has no qdisc 1: here, because cbq is not supported\ntc: …";
+        let lines = [
+            (
+                "tc qdisc add dev eth0 root handle 1: cbq avpkt 1000",
+                "tidegate: qdisc \"cbq\" is not supported",
+            ),
+            ("tc qdisc add dev eth0 parent 1:3 handle 30: sfq", none),
+            ("tc filter add dev eth0 parent 1: protocol ip u32 match u32 0 0 flowid 1:3", none),
+        ];
+        assert_eq!(because(&lines), [(1, 0), (2, 0)]);
     }
 
     #[test]

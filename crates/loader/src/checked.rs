@@ -84,11 +84,9 @@ impl LoadedPolicy {
         }
     }
 
-    /// What its scripts' ends cut off, and arguments that they miss, a sentence each.
+    /// What its scripts' ends cut off, and arguments and files that they miss, a sentence each.
     pub fn cut_off(&self) -> impl Iterator<Item = String> {
-        let of_script =
-            |outcome: &'_ ScriptRun| [outcome.unfinished.clone(), outcome.missing_arguments.clone()];
-        self.outcomes.iter().flat_map(of_script).flatten()
+        self.outcomes.iter().flat_map(ScriptRun::caveats).cloned()
     }
 }
 

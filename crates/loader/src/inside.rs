@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use tidegate_capture::{Recorded, ScriptRun};
 use tidegate_sys::input_file;
 
-/// A tool's refusal of a line of its input: where the tool is called, the line's number, its words.
-type Refused = ((PathBuf, usize), usize, Vec<String>);
+/// A tool's refusal of a line of its input: where the tool is called, or the file it read; the line's number,
+/// its words.
+type Refused = (Result<PathBuf, (PathBuf, usize)>, usize, Vec<String>);
 
 /// Says of what was refused in a text behind a command which line of the file that is.
 pub fn point_inside(outcome: &mut ScriptRun) {
@@ -20,6 +21,7 @@ pub fn point_inside(outcome: &mut ScriptRun) {
         // The text is in the lines of the tool's call.
         let call = source.frames.last();
         let call = call.map_or((source.file.clone(), source.line), |frame| (frame.file.clone(), frame.line));
+        let call = recorded.input.clone().ok_or(call);
         let key = (recorded.call.tool.as_str(), source.file.as_path(), source.line);
         refused.entry(key).or_insert((call, number, words));
     }
@@ -27,12 +29,22 @@ pub fn point_inside(outcome: &mut ScriptRun) {
     for trouble in &mut outcome.troubles {
         let Some(place) = &mut trouble.place else { continue };
         let key = (trouble.who.as_str(), place.file.as_path(), place.line);
-        let Some(((file, line), number, words)) = refused.get(&key) else { continue };
+        let Some((from, number, words)) = refused.get(&key) else { continue };
+        let file = from.as_ref().unwrap_or_else(|(file, _)| file);
         let lines = files.entry(file.clone()).or_insert_with(|| {
             let bytes = input_file::read(file, MAX_POLICY).unwrap_or_default();
             String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
         });
-        if let Some((at, _)) = line_inside(lines, *line, *number, words).filter(|(at, _)| at != line) {
+        let found = match from {
+            Ok(_) => Some(*number),
+            Err((_, line)) => {
+                line_inside(lines, *line, *number, words).map(|(at, _)| at).filter(|at| at != line)
+            }
+        };
+        if let Some(at) = found {
+            if from.is_ok() {
+                place.called_from = Some((place.file.clone(), place.line));
+            }
             let text = lines.get(at - 1).cloned().unwrap_or_default();
             let file = file.clone();
             place.text = text;

@@ -214,8 +214,7 @@ impl LoadedPolicy {
     /// What went wrong, of all files, what was cut off by their ends, and failures that a script ignores: for
     /// people. Commands that deleted what was not there are left out: the machine is as the script wants it.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
-        let whole = |outcome: &ScriptRun| [outcome.unfinished.clone(), outcome.missing_arguments.clone()];
-        let of_scripts = self.outcomes.iter().flat_map(whole).flatten();
+        let of_scripts = self.outcomes.iter().flat_map(ScriptRun::caveats).cloned();
         self.troubles()
             .filter(|trouble| !trouble.idle)
             .map(ToString::to_string)

@@ -282,6 +282,7 @@ pub(super) fn carry_out(
             silenced: *may_fail,
             source: Some(source),
             words,
+            input: None,
             answered: true,
         });
         let left = listed.len() - number - 1;
@@ -310,6 +311,7 @@ pub(super) fn carry_out(
         troubles,
         unfinished: None,
         missing_arguments: None,
+        missing_files: None,
     }
 }
 

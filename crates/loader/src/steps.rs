@@ -83,30 +83,37 @@ impl LoadedPolicy {
         // The line of each step, of the text.
         let mut lines: Vec<Option<usize>> = carried.iter().map(|one| one.line).collect();
         let frames = self.frames(recorded);
-        let called_from = self.called_from(recorded);
+        let mut called_from = self.called_from(recorded);
         let outside = recorded.source.as_ref().map(|source| SourceLocation {
             file,
             line: source.line,
             columns: (0, 0),
         });
-        // The text is in the lines of the tool's call.
+        // The text is in a file of its own, or in the lines of the tool's call.
+        let read = recorded.input.as_ref().map(|path| self.source(path, None));
+        if read.is_some() {
+            called_from.clone_from(&outside);
+        }
         let call_of_tool = frames.last().map(|frame| frame.place.clone()).or_else(|| outside.clone());
+        let inside = |policy: &Self, line: usize, words: &[String]| match read {
+            Some(file) => Some((SourceLocation { file, line, columns: (0, 0) }, 0)),
+            None => call_of_tool.as_ref().and_then(|call| policy.inside(call, line, words)),
+        };
         for one in carried {
             let (place, from) = match (direct, one.line) {
                 (true, Some(line)) => (Some(SourceLocation { file, line, columns: (0, 0) }), Some(0)),
-                (false, Some(line)) => {
-                    match call_of_tool.as_ref().and_then(|at| self.inside(at, line, &one.words[1..])) {
-                        Some((place, from)) => (Some(place), Some(from)),
-                        None => (outside.clone(), None),
-                    }
-                }
+                (false, Some(line)) => match inside(self, line, &one.words[1..]) {
+                    Some((place, from)) => (Some(place), Some(from)),
+                    None => (outside.clone(), None),
+                },
                 _ => (outside.clone(), direct.then_some(0)),
             };
             let words = match (&place, from) {
                 (Some(place), Some(from)) => {
                     let mut words = self.words_from(place, from, &one.words[1..]);
-                    // Other calls may share a line inside a function.
-                    words.iter_mut().for_each(|word| word.literal &= frames.is_empty());
+                    // Other calls may share a line inside a function, or the file.
+                    let own = frames.is_empty() && read.is_none();
+                    words.iter_mut().for_each(|word| word.literal &= own);
                     words
                 }
                 _ => one.words[1..].iter().cloned().map(Word::unplaced).collect(),
@@ -134,13 +141,10 @@ impl LoadedPolicy {
             lines.push(found.as_ref().map(|(line, _)| *line));
             let (words, place) = match found {
                 None => (Vec::new(), outside.clone()),
-                Some((line, words)) => {
-                    let inside = call_of_tool.as_ref().and_then(|call| self.inside(call, line, &words));
-                    match inside {
-                        Some((place, from)) => (self.words_from(&place, from, &words), Some(place)),
-                        None => (words.into_iter().map(Word::unplaced).collect(), outside.clone()),
-                    }
-                }
+                Some((line, words)) => match inside(self, line, &words) {
+                    Some((place, from)) => (self.words_from(&place, from, &words), Some(place)),
+                    None => (words.into_iter().map(Word::unplaced).collect(), outside.clone()),
+                },
             };
             self.steps.push(Step {
                 tool: recorded.call.tool.clone(),

@@ -260,17 +260,17 @@ fn what_goes_before_a_packet() {
         (
             QdiscParams::FqCodel(Default::default()),
             Kind::FqCodel,
-            "[Turns { quantum: 1514 }, ShortDelay { us: 5000, spares_frame: true }]",
+            "[Turns { quantum: 1514, flows: None }, ShortDelay { us: 5000, spares_frame: true }]",
         ),
         (
             QdiscParams::FqPie(Default::default()),
             Kind::FqPie,
-            "[Turns { quantum: 1514 }, ShortDelay { us: 15000, spares_frame: false }]",
+            "[Turns { quantum: 1514, flows: None }, ShortDelay { us: 15000, spares_frame: false }]",
         ),
         (
             QdiscParams::Fq(Default::default()),
             Kind::Fq,
-            "[Turns { quantum: 3028 }, Packets { queue: \"flow's own queue\", limit: 100 }]",
+            "[Turns { quantum: 3028, flows: None }, Packets { queue: \"flow's own queue\", limit: 100 }]",
         ),
         (QdiscParams::Fifo(Default::default()), Kind::Pfifo, "[Packets { queue: \"queue\", limit: 1000 }]"),
         (QdiscParams::Fifo(Default::default()), Kind::Bfifo, "[]"),
@@ -295,11 +295,13 @@ fn what_goes_before_a_packet() {
     assert_eq!(output_of(QdiscParams::Tbf(tbf), Kind::Tbf), "[Bytes { queue: \"queue\", limit: 9000 }]");
     assert_eq!(output_of(red(None), Kind::Red), "[Bytes { queue: \"queue\", limit: 8000 }]");
     let sfq = |limit, depth| {
-        let params = tidegate_policy::SfqParams { quantum: 1514, limit, depth, ..Default::default() };
+        let params =
+            tidegate_policy::SfqParams { quantum: 1514, limit, depth, flows: 127, ..Default::default() };
         output_of(QdiscParams::Sfq(params), Kind::Sfq)
     };
     let turns = |limit: u32| {
-        format!("[Turns {{ quantum: 1514 }}, Packets {{ queue: \"flow's own queue\", limit: {limit} }}]")
+        let own = format!("Packets {{ queue: \"flow's own queue\", limit: {limit} }}");
+        format!("[Turns {{ quantum: 1514, flows: Some(127) }}, {own}]")
     };
     assert_eq!([sfq(127, 20), sfq(10, 127), sfq(0, 127)], [turns(20), turns(10), turns(1)]);
 }

@@ -9,8 +9,8 @@ pub(crate) fn comparisons(scenario: &Scenario, experiment: &Experiment) -> Vec<C
     scenario.expect.iter().filter_map(|expected| compare(scenario, experiment, expected)).collect()
 }
 
-/// The first expectation about a figure that is not measured; which figures there are is known only after a
-/// run.
+/// The first expectation about a figure that is not measured, or in another unit; which figures there are is
+/// known only after a run.
 ///
 /// # Errors
 /// The expectation's place, and the figures there are.
@@ -37,7 +37,29 @@ pub fn check(scenario: &Scenario, experiment: &Experiment) -> Result<(), Diagnos
             }
         }
     }
-    Ok(())
+    scenario.expect.iter().try_for_each(|expected| unit_fits(scenario, experiment, expected))
+}
+
+/// Whether what is expected of a figure is written in its unit, or in none.
+fn unit_fits(scenario: &Scenario, experiment: &Experiment, expected: &Expectation) -> Result<(), Diagnostic> {
+    let found = runs(scenario, experiment, &expected.figure);
+    let measured = found.into_iter().find_map(|run| of_run(run, &expected.figure).ok());
+    let name = &expected.figure.name;
+    // Scores have no share that a per cent would be one of.
+    let scored = name.rsplit_once('.').is_some_and(|(_, statistic)| statistic.starts_with("qoo-"));
+    let (own, how) = match measured.map(|quantity| quantity.unit) {
+        _ if expected.over.is_some() => ("%", "write a ratio, as 0.9 or 90%"),
+        _ if scored => ("", "write a score from 0 to 100, without a unit"),
+        None => return Ok(()),
+        Some("s") => ("s", "write a time, as 20ms"),
+        Some("bit/s") => ("bit/s", "write a rate, as 4mbit"),
+        Some("bytes") => ("bytes", "write an amount of data, as 24kB"),
+        Some(_) => ("%", "write a number, or a share in %"),
+    };
+    match expected.units.iter().find(|(unit, _)| *unit != own) {
+        Some((_, at)) => Err(Diagnostic::new(at.clone(), format!("`{name}` is not in that unit"), how)),
+        None => Ok(()),
+    }
 }
 
 fn runs<'e>(scenario: &Scenario, experiment: &'e Experiment, figure: &FigureRef) -> Vec<&'e RunRecord> {

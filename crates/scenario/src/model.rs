@@ -555,6 +555,8 @@ pub struct Expectation {
     pub published: Option<f64>,
     /// The least and the largest value that are accepted.
     pub within: (f64, f64),
+    /// The units that its values were written with, as figures have them (`%`: a share), and where.
+    pub units: Vec<(&'static str, Range<usize>)>,
     /// Must it hold?
     pub gate: bool,
     /// Why it is not within its bounds, where that is known.

@@ -252,6 +252,9 @@ fn what_cannot_be_has_its_place_and_a_remedy() {
         ("[policies.x]\ngateway = ['tc qdisc add dev eth1 root tbf rate fast']\n", "gateway: "),
         ("[policies.x]\nserver = ['tc qdisc add dev eth1 root pfifo']\n", "unknown machine `server`"),
         ("[[expect]]\nfigure = 'pnig.mean'\n", "no measurement is named `pnig.mean`"),
+        ("[[expect]]\nfigure = 'ping.p95'\nbelow = '90 %'\n", "`ping.p95` is not in that unit"),
+        ("[[expect]]\nfigure = 'ping.loss'\nwithin = ['0', '3ms']\n", "`ping.loss` is not in that unit"),
+        ("[[expect]]\nfigure = 'ping.qoo-call'\nabove = '90 %'\n", "`ping.qoo-call` is not in that unit"),
         (
             "[[traffic]]\nudp = 'a -> server'\n[[programs]]\non = 'a'\nrun = 'true'\n",
             "simulated hosts run no programs",

@@ -82,14 +82,15 @@ impl Host {
     /// Takes in a new link.
     pub(super) fn add(&mut self, name: &str, kind: LinkDriver, up: bool) {
         // `lo` is number 1.
-        self.last_index = self.last_index.max(1) + 1;
-        let [.., high, low] = self.last_index.to_be_bytes();
+        let index = if kind == LinkDriver::Loopback { 1 } else { self.last_index.max(1) + 1 };
+        self.last_index = self.last_index.max(index);
+        let [.., high, low] = index.to_be_bytes();
         let link = LinkState {
-            index: self.last_index,
+            index,
+            mac: if kind == LinkDriver::Loopback { [0; 6] } else { [2, 0, 0, 0, high, low] },
             kind,
             up,
             was_up: up,
-            mac: [2, 0, 0, 0, high, low],
             master: None,
             tuned: BTreeMap::new(),
         };

@@ -33,6 +33,7 @@ mod ifconfig;
 mod ip;
 mod iptables;
 mod machine;
+mod missing;
 mod modules;
 mod nft;
 mod shim;

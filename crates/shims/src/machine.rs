@@ -1,6 +1,7 @@
 //! The machine that the tools speak of.
 
 use super::host::Host;
+use super::missing::Missing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidegate_gateway::{DeviceSpec, Gateway};
@@ -24,6 +25,8 @@ pub struct Machine {
     /// The classes that operations were about, by device and minor number: looked up for each class with a
     /// parent.
     pub(super) classes_made: BTreeSet<(String, u16)>,
+    /// What tidegate could not make.
+    pub(super) missing: Missing,
     /// The commands that did it, one at a time: batches and -restore files taken apart.
     pub carried: Vec<Carried>,
     /// What the kernel would have written to its log: its warnings.
@@ -63,6 +66,7 @@ impl Machine {
             carried: Vec::new(),
             kernel_log: Vec::new(),
             classes_made: BTreeSet::new(),
+            missing: Missing::default(),
             warns: true,
             grows: false,
             distributions: Arc::default(),

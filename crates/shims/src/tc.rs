@@ -8,6 +8,7 @@ use crate::shim::{ToolShim, refused};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::FilterDump;
 use tidegate_policy::{Errno, Kind, Op, TcError, Verb};
+use tidegate_syntax::Refusal;
 use tidegate_syntax::tc::{
     self, GetFilter, Object, ShowActions, ShowChains, ShowWhat, TcCommand, TcCommandLine,
 };
@@ -16,7 +17,7 @@ use tidegate_syntax::tc::{
 pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
     shim.machine.grow(words);
     match tc::parse(words, &shim.machine.env()) {
-        Err(refusal) => refused(shim, "tc", refusal),
+        Err(refusal) => not_read(shim, words, refusal),
         Ok(TcCommandLine { command: TcCommand::Batch { file, force }, flags, .. }) => {
             run_batch(shim, (&file, stdin.unwrap_or_default()), flags, force)
         }
@@ -25,6 +26,15 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[
             one(shim, parsed, &plain)
         }
     }
+}
+
+/// The reply to words that tc refuses itself, or tidegate in its place.
+fn not_read(shim: &mut ToolShim<'_>, words: &[String], refusal: Refusal) -> Reply {
+    let reply = refused(shim, "tc", refusal);
+    if reply.is_ours() {
+        shim.machine.missing.note(words);
+    }
+    reply
 }
 
 /// One command; `words` are what to write for it again.
@@ -43,6 +53,7 @@ fn carry_out(shim: &mut ToolShim<'_>, parsed: TcCommandLine, words: &[String]) -
             }
             match shim.apply(op.clone()) {
                 Ok(warning) => {
+                    shim.machine.missing.made(&op);
                     shim.did("tc", words);
                     let mut reply = Reply::ok();
                     if let Some(warning) = warning {
@@ -67,6 +78,9 @@ fn carry_out(shim: &mut ToolShim<'_>, parsed: TcCommandLine, words: &[String]) -
                     reply
                 }
                 Err(error) => {
+                    if let Some(ours) = shim.machine.missing.refused(&op).filter(|_| shim.machine.grows) {
+                        return ours;
+                    }
                     let (mut stderr, code) = tc::refusal_text(&op, &error);
                     if let Some(why) = explain(shim.machine, &op, &error).filter(|_| shim.machine.grows) {
                         stderr.push_str(&format!("tc: {why}\n"));
@@ -254,7 +268,7 @@ fn run_batch(shim: &mut ToolShim<'_>, batch: (&str, &[u8]), flags: tc::ShowFlags
             Ok(parsed) => (one(shim, parsed, &line.args), false),
             Err(refusal) => {
                 let ends = tidegate_syntax::batch::ends_all(&refusal);
-                (refused(shim, "tc", refusal), ends)
+                (not_read(shim, &line.args, refusal), ends)
             }
         }
     });

@@ -91,3 +91,48 @@ fn refusals_say_what_to_do() {
     let (_, text) = answers(&["iptables -t mangle -A POSTROUTING -j CLASSIFY --set-class 1:10"]).remove(0);
     assert_eq!(text, "");
 }
+
+/// `lo` is there without having been named, and once where something is set on it.
+#[test]
+fn lo_is_always_there_and_once() {
+    let found = answers(&[
+        "ip link show lo",
+        "ip -o link show",
+        "tc qdisc add dev lo root netem delay 1ms",
+        "ip -o link show",
+        "ip -o addr show dev lo",
+    ]);
+    let codes: Vec<i32> = found.iter().map(|(code, _)| *code).collect();
+    assert_eq!(codes, [0; 5], "{found:?}");
+    for listing in [&found[1].1, &found[3].1] {
+        let of_lo: Vec<&str> = listing.lines().filter(|line| line.contains(": lo:")).collect();
+        assert!(of_lo.len() == 1 && of_lo[0].starts_with("1: lo: <LOOPBACK,UP,LOWER_UP>"), "{listing}");
+    }
+    assert!(found[3].1.contains("qdisc netem"), "{}", found[3].1);
+    assert!(found[4].1.contains("127.0.0.1/8") && found[4].1.contains("::1/128"), "{}", found[4].1);
+}
+
+/// What fails because tidegate could not make a qdisc is not refused in the kernel's name.
+#[test]
+fn what_needs_a_qdisc_that_is_not_built_is_refused_by_tidegate() {
+    let cbq = "tc qdisc add dev eth0 root handle 1: cbq bandwidth 100Mbit avpkt 1000";
+    let filter = "tc filter add dev eth0 parent 1: protocol ip u32 match ip sport 80 0xffff flowid 1:3";
+    let found = answers(&[
+        cbq,
+        "tc class add dev eth0 parent 1: classid 1:3 htb rate 1mbit",
+        "tc qdisc add dev eth0 parent 1:3 handle 30: sfq",
+        filter,
+        "tc qdisc del dev eth0 root",
+        "tc qdisc add dev eth0 parent 2:3 handle 40: sfq",
+        "tc qdisc add dev eth1 parent 1:3 handle 40: sfq",
+        "tc qdisc add dev eth0 root handle 1: htb",
+        "tc class add dev eth0 parent 9: classid 9:3 htb rate 1mbit",
+        "tc qdisc add dev eth0 parent 1:7 handle 30: sfq",
+    ]);
+    let ours = |at: usize| found[at].0 == 1 && found[at].1.starts_with("tidegate: ");
+    assert!((0..5).all(ours), "{found:?}");
+    assert!(found[2].1.starts_with("tidegate: eth0 has no qdisc 1: here, because cbq is not supported\n"));
+    // Other handles and devices are missing for the kernel, too; so is what the one made in its place lacks.
+    assert!([5, 6, 8, 9].iter().all(|at| found[*at].0 == 2 && !ours(*at)), "{found:?}");
+    assert_eq!(found[7].0, 0, "{found:?}");
+}

@@ -130,7 +130,7 @@ fn summary(checked: &Checked, hidden: usize, fixed: Option<&Fixed>) -> String {
         if *left > 0 {
             let _ = writeln!(
                 out,
-                "{left} more in places that were just changed: check the copy, with --fix again"
+                "{left} more not made, because they touch what another changes: check the copy, with --fix again"
             );
         }
     } else if checked

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// What is found in a file: the document's findings.
-fn found(path: &Path) -> Vec<Value> {
+pub(crate) fn found(path: &Path) -> Vec<Value> {
     let (code, stdout, stderr) = tidegate(&["--json", "--fail-on", "never", path.to_str().expect("a name")]);
     assert_eq!(code, 0, "{stderr}");
     let document: Value = serde_json::from_str(&stdout).expect("is JSON");

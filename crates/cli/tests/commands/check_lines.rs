@@ -1,7 +1,7 @@
 //! `tidegate check`: the line of a script for a finding, through here-documents, pipes, loops, functions and
 //! `eval`.
 
-use crate::check::{of_script, table, tidegate};
+use crate::check::{found, of_script, table, tidegate};
 use crate::common;
 
 use common::{Place, skip};
@@ -53,6 +53,35 @@ fn commands_of_a_batch_inside_a_script_have_their_lines() {
         (&2.into(), 0),
         "{found}"
     );
+}
+
+/// The commands of a batch that a script's tc reads from a file are in that file, and nothing in it is
+/// changed. What is called within `$(…)` has its line.
+#[test]
+fn commands_of_a_batch_file_and_of_substitutions_have_their_lines() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("batch-file");
+    let batch = "class add dev eth0 parent 1: classid 1:20 htb rate 700kbit ceil 300kbit\n\
+                 class add dev eth0 parent 1: classid 1:30 htb rate 5mbitt\n";
+    place.file("own.tc", batch);
+    let made = "cd \"${0%/*}\"\ntc qdisc add dev eth0 root handle 1: htb default 20\ntc -b own.tc\n\
+                x=$(tc class add dev eth0 parent 1: classid 1:40 htb rate 6mbitt)\n\
+                if ! y=\"`tc class add dev eth0 parent 1: classid 1:50 htb rate 7mbitt`\"; then :; fi\n\
+                tc class add dev eth0 parent 1: classid 1:60 htb rate 1mbit\n";
+    let found = found(&place.file("x.sh", made));
+    let at = |rule: &str| {
+        let of_rule = found.iter().filter(|one| one["rule"] == rule);
+        let place = |one: &Value| {
+            let edits = one["fix"]["edits"].as_array().map_or(0, Vec::len);
+            let file = one["place"]["file"].as_str().unwrap_or_default();
+            format!("{}:{} {edits}", file.rsplit('/').next().unwrap_or_default(), one["place"]["line"])
+        };
+        of_rule.map(place).collect::<Vec<_>>()
+    };
+    assert_eq!(at("R3"), ["own.tc:1 0"], "{found:?}");
+    assert_eq!(at("C1"), ["x.sh:4 0", "x.sh:5 0", "own.tc:2 0"], "{found:?}");
 }
 
 /// A finding of a call through functions is at its caller, with the way to the tool; text that `eval` reads

@@ -211,7 +211,7 @@ impl<'r> Explainer<'r> {
     pub fn course(&mut self, packet: &Packet) -> Result<PacketEntry, EgressError> {
         // ARP and the like are not routed: what leaves is the machine's own, unless it bridges.
         // So is what it sends to itself.
-        let own = packet.from.is_none() && (!is_routed(packet.ethertype) || packet.destination.is_loopback());
+        let own = packet.from.is_none() && (!is_routed(packet.ethertype) || self.is_to_itself(packet));
         if own || packet.from.as_deref() == Some("lo") {
             let to = self.way_out(packet, None)?;
             return Ok(PacketEntry::Leaves(to, EgressPath::Local));
@@ -253,13 +253,13 @@ impl<'r> Explainer<'r> {
 
     /// Devices whose egress the policy governs and by which a packet may leave, but for one.
     fn governed(&mut self, packet: &Packet, but: Option<DeviceId>) -> Vec<DeviceId> {
+        let to_itself = self.is_to_itself(packet);
         let filters = &self.reading.filters;
         let leaving =
             |name: &str| filters.iter().any(|dump| dump.dev == name && dump.parent == CLSACT_EGRESS);
         let gateway = self.prober.gateway();
         let ids: Vec<DeviceId> = gateway.devices().collect();
         let configured = |id: DeviceId| gateway.is_configured(id) || leaving(gateway.name(id));
-        let to_itself = packet.destination.is_loopback();
         let leads = |id: &DeviceId| match gateway.spec(*id).kind {
             DeviceKind::Ifb => false,
             DeviceKind::Loopback => to_itself,
@@ -445,6 +445,13 @@ impl<'r> Explainer<'r> {
         let rules = self.reading.ops.iter().any(|op| matches!(op, Op::Netfilter(_)));
         let from = self.came_by(course).filter(|_| dropped && !rules);
         from.is_some_and(|from| filters::is_rewritten(self.reading, &from, CLSACT_INGRESS))
+    }
+
+    /// Does the machine send a packet to itself, by `lo`? No packet with a loopback address leaves it.
+    fn is_to_itself(&mut self, packet: &Packet) -> bool {
+        let ends = [packet.source, packet.destination];
+        ends.iter().any(IpAddr::is_loopback)
+            || packet.from.is_none() && ends.iter().all(|end| self.own_address(*end).is_some())
     }
 
     /// The device of this machine that has an address.

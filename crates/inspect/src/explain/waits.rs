@@ -362,7 +362,7 @@ fn of_params(
         Ahead::Packets { queue, limit } => by_packets(queue, limit.into(), frame, own),
         Ahead::Unserved { queue, limit } => by_packets(queue, limit.into(), frame, Served::default()),
         Ahead::Bytes { queue, limit } => by_bytes(queue, limit.into(), (frame, served)),
-        Ahead::Turns { quantum } => turns(quantum.into(), frame, served),
+        Ahead::Turns { quantum, flows } => turns(quantum.into(), flows, frame, served),
         Ahead::ShortDelay { us, spares_frame: true } => {
             vec![target_sentence_at(f64::from(us) / 1000.0, frame, served)]
         }
@@ -585,17 +585,22 @@ fn chance(share: NetemProbability, correlation: NetemProbability) -> String {
 }
 
 /// Flows that send one after the other.
-fn turns(quantum: u64, frame: Frame, served: Served) -> Vec<String> {
+fn turns(quantum: u64, flows: Option<u32>, frame: Frame, served: Served) -> Vec<String> {
+    let others = flows.map_or(SOME_FLOWS, |flows| u64::from(flows).saturating_sub(1).min(SOME_FLOWS));
+    if others == 0 {
+        return vec!["it has one queue, which all flows share".to_owned()];
+    }
     // A packet longer than a turn waits until several have added up, and so do those of the others.
     let (bytes, between) = match quantum < frame.counted {
-        true => (frame.counted * SOME_FLOWS, "packets of this length"),
-        false => (quantum * SOME_FLOWS, "turns"),
+        true => (frame.counted * others, "packets of this length"),
+        false => (quantum * others, "turns"),
     };
     let time = time(frame.shaped(bytes), served);
     let time = if time.is_empty() { String::new() } else { format!(": {time}") };
     vec![format!(
-        "flows take turns of {quantum} bytes: with {SOME_FLOWS} others, {bytes} bytes between two \
-        {between}{time}"
+        "flows take turns of {quantum} bytes: with {others} other{}, {bytes} bytes between two \
+        {between}{time}",
+        if others == 1 { "" } else { "s" }
     )]
 }
 

@@ -301,7 +301,15 @@ fn code_point(word: &str) -> Read<u8> {
     match number(CODE_POINTS, word).or_else(|| integer(word).filter(|n| *n < 64).map(|n| n as u8)) {
         Some(dscp) => Ok(dscp),
         None => {
-            wrong(word, "unknown code point", "there are CS0 to CS7, AF11 to AF43, EF, VA, LE, and 0 to 63")
+            // People know the byte, too: 0xb8 is EF.
+            let byte = integer(word).filter(|byte| (64..256).contains(byte));
+            let how = byte.map_or_else(
+                || "there are CS0 to CS7, AF11 to AF43, EF, VA, LE, NQB, and 0 to 63".to_owned(),
+                |byte| {
+                    format!("as the whole byte it is `tos {word}`, the code point of which is {}", byte >> 2)
+                },
+            );
+            wrong(word, "unknown code point", how)
         }
     }
 }
@@ -566,6 +574,12 @@ mod tests {
             let error = Packet::parse(words).map_err(|error| (error.word, error.reason));
             assert_eq!(error, Err((word.to_owned(), reason.to_owned())), "{words}");
         }
+        let remedy = |word: &str| {
+            let packet = Packet::parse(&format!("udp 1.1.1.1 > 2.2.2.2:1 dscp {word}"));
+            packet.map_err(|error| error.remedy).expect_err("is none")
+        };
+        assert_eq!(remedy("0xb8"), "as the whole byte it is `tos 0xb8`, the code point of which is 46");
+        assert!(remedy("GOLD").contains("NQB, and 0 to 63"), "{}", remedy("GOLD"));
     }
 
     /// Any packet that words can describe.

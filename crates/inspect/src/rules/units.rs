@@ -181,16 +181,20 @@ fn unit_finding(reading: &PolicyModel, unit: &Unit<'_>) -> Finding {
     if !lines.is_empty() {
         because.push_str(&format!("; so it is in {}", words::named(&lines)));
     }
+    let all = || std::iter::once(unit).chain(&unit.joined);
+    let is_written = |one: &&Unit<'_>| one.value.literal && one.value.place.is_some();
     let mut edits: Vec<Edit> = Vec::new();
-    for one in std::iter::once(unit).chain(&unit.joined) {
-        let place = one.value.place.clone().filter(|_| one.value.literal);
-        let edit = place.map(|place| Edit { place, text: one.text.clone() });
+    // The same mistake in several places: a policy in which some of them are mended is a third one.
+    let by_hand = all().find(|one| !is_written(one));
+    for one in all().filter(|_| by_hand.is_none()) {
+        let edit = one.value.place.clone().map(|place| Edit { place, text: one.text.clone() });
         edits.extend(edit.filter(|edit| !edits.contains(edit)));
     }
+    let shown = by_hand.unwrap_or(unit);
     let remedies = std::iter::once(&unit.remedy).chain(other.iter().map(|other| &other.remedy));
     let remedies: Vec<&str> = remedies.map(String::as_str).collect();
     let place = unit.value.place.clone().or_else(|| unit.step.place.clone());
-    let fix = Fix { what: super::making::or_by_hand(unit.value, remedies.join("; ")), edits };
+    let fix = Fix { what: super::making::or_by_hand(shown.value, remedies.join("; ")), edits };
     Finding {
         fix: Some(fix),
         ..finding(Rule::Units, Level::Warning, place, unit.what.clone(), because, unit.taken.clone())

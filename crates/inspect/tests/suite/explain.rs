@@ -920,6 +920,14 @@ fn lo_ifbs_and_losses() {
     let reading = reading(&["lo"], lo);
     let packet = Packet::parse("tcp 192.168.1.7:5 > 203.0.113.9:443").expect("a packet");
     assert!(Explainer::new(&reading).course(&packet).is_err(), "it does not leave by lo");
+    // A loopback address, or both ends the machine's own: not by another device.
+    let eth0 = self::reading(&["eth0", "eth1"], "tc qdisc add dev eth0 root netem delay 10ms\n");
+    for ends in ["127.0.0.1:5 > 192.0.2.2:6", "192.168.1.1:5 > 192.0.2.2:6", "192.0.2.2:5 > 127.0.0.1:6"] {
+        let packet = Packet::parse(&format!("udp {ends}")).expect("a packet");
+        assert!(Explainer::new(&eth0).course(&packet).is_err(), "{ends}");
+    }
+    let out = Packet::parse("udp 192.0.2.2:5 > 203.0.113.9:6").expect("a packet");
+    assert!(Explainer::new(&eth0).course(&out).is_ok());
     let ifb = "tc qdisc add dev ifb0 root sfq\ntc qdisc add dev eth0 ingress\n\
                tc filter add dev eth0 parent ffff: matchall action mirred egress redirect dev ifb0\n";
     let text = explain(&["eth0", "ifb0"], ifb, "tcp 198.51.100.7:443 > 192.168.1.10:40000 in eth0");

@@ -812,6 +812,7 @@ fn one_queue_that_marks_l4s_as_classic_ecn() {
         ("codel", "codel ecn"),
         ("pie", "pie ecn"),
         ("red", "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 bandwidth 5mbit ecn"),
+        ("choke", "choke limit 400 min 30 max 90 avpkt 1000 burst 55 bandwidth 5mbit ecn"),
         ("fq_codel", "fq_codel flows 1"),
         ("cake", "cake bandwidth 4mbit flowblind"),
     ] {

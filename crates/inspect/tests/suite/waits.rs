@@ -297,3 +297,29 @@ fn a_queue_of_one_packet_waits_for_the_one_that_left() {
         "the queue holds one packet: at worst one of 1514 bytes has just left: 12 ms at the 1 Mbit/s it has";
     assert!(story.contains(expected), "{story}");
 }
+
+/// As many others take turns as there are queues for.
+#[test]
+fn few_queues_take_few_turns() {
+    let of = |queue: &str| {
+        at_worst(&format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+             tc qdisc add dev eth0 parent 1:10 {queue}\n"
+        ))
+    };
+    for one in ["fq_codel flows 1", "fq_pie flows 1"] {
+        let text = of(one);
+        assert!(text.starts_with("it has one queue, which all flows share\n"), "{text}");
+        assert!(!text.contains("take turns"), "{text}");
+    }
+    for (queue, others) in [
+        ("fq_codel flows 2", "with 1 other, 1514 bytes"),
+        ("sfq flows 4 perturb 10", "with 3 others, 4542 bytes"),
+        ("fq_codel", "with 10 others, 15140 bytes"),
+        ("fq quantum 1514", "with 10 others, 15140 bytes"),
+    ] {
+        let text = of(queue);
+        assert!(text.starts_with(&format!("flows take turns of 1514 bytes: {others}")), "{text}");
+    }
+}

@@ -141,7 +141,7 @@ pub(super) const FQ: KindSpec = KindSpec {
 
 pub(super) fn ahead(params: &FqParams) -> Vec<Ahead> {
     vec![
-        Ahead::Turns { quantum: params.quantum.unwrap_or(3028) },
+        Ahead::Turns { quantum: params.quantum.unwrap_or(3028), flows: None },
         Ahead::Packets {
             queue: "flow's own queue",
             limit: params.flow_limit.unwrap_or(100).min(params.limit.unwrap_or(10_000)),

@@ -98,7 +98,7 @@ pub(super) const FQ_CODEL: KindSpec = KindSpec {
 
 pub(super) fn ahead(params: &FqCodelParams) -> Vec<Ahead> {
     vec![
-        Ahead::Turns { quantum: params.quantum.unwrap_or(1514) },
+        Ahead::Turns { quantum: params.quantum.unwrap_or(1514), flows: params.flows },
         Ahead::ShortDelay { us: params.target_us.unwrap_or(5000), spares_frame: true },
     ]
 }

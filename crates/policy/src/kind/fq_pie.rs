@@ -114,7 +114,7 @@ pub(super) const FQ_PIE: KindSpec = KindSpec {
 
 pub(super) fn ahead(params: &FqPieParams) -> Vec<Ahead> {
     vec![
-        Ahead::Turns { quantum: params.quantum.unwrap_or(1514) },
+        Ahead::Turns { quantum: params.quantum.unwrap_or(1514), flows: params.flows },
         Ahead::ShortDelay { us: params.pie.target_us.unwrap_or(15_000), spares_frame: false },
     ]
 }

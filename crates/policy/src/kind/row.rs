@@ -96,6 +96,8 @@ pub enum Ahead {
     Turns {
         /// Bytes of a turn.
         quantum: u32,
+        /// Flows that it tells apart at most, where that is few.
+        flows: Option<u32>,
     },
     /// So little that a delay is held as long as senders heed drops and marks.
     ShortDelay {

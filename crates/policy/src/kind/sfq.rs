@@ -120,7 +120,7 @@ pub(super) const SFQ: KindSpec = KindSpec {
 
 pub(super) fn ahead(params: &SfqParams) -> Vec<Ahead> {
     vec![
-        Ahead::Turns { quantum: params.quantum },
+        Ahead::Turns { quantum: params.quantum, flows: Some(params.flows) },
         Ahead::Packets { queue: "flow's own queue", limit: params.depth.min(params.limit).max(1) },
     ]
 }

@@ -99,8 +99,9 @@ pub(crate) fn read(
             }
             None => None,
         };
-        let published = keys.read("published", amount)?;
-        let within = within(&mut keys, published)?;
+        let mut units = Vec::new();
+        let published = keys.read("published", amount)?.map(|amount| amount.noted(&mut units));
+        let within = within(&mut keys, published, &mut units)?;
         let id = keys.read("id", text)?.map_or_else(|| number.to_string(), str::to_owned);
         all.push(Expectation {
             id,
@@ -109,6 +110,7 @@ pub(crate) fn read(
             over,
             published,
             within,
+            units,
             gate: keys.read("gate", flag)?.unwrap_or(true),
             why: keys.read("why", text)?.map(str::to_owned),
         });
@@ -154,14 +156,18 @@ fn window(value: TableValue<'_>) -> Result<(Nanos, Nanos), Diagnostic> {
 }
 
 /// The bounds: `within`, `tolerance`, `below`, `above`; none of them: anything, and nothing is required.
-fn within(keys: &mut Keys<'_>, published: Option<f64>) -> Result<(f64, f64), Diagnostic> {
+fn within(
+    keys: &mut Keys<'_>,
+    published: Option<f64>,
+    units: &mut Vec<(&'static str, Range<usize>)>,
+) -> Result<(f64, f64), Diagnostic> {
     let bounds = keys.read("within", |value| match list(value)? {
-        [low, high] => Ok((amount(low)?, amount(high)?)),
+        [low, high] => Ok((amount(low)?.noted(units), amount(high)?.noted(units))),
         _ => Err(Diagnostic::new(value.span(), "bounds are two", "write `[\"450ms\", \"950ms\"]`")),
     })?;
     let tolerance = match keys.get("tolerance") {
         Some(value) => {
-            let share = amount(value)?;
+            let share = amount(value)?.value;
             let Some(middle) = published else {
                 return Err(Diagnostic::new(
                     value.span(),
@@ -173,48 +179,67 @@ fn within(keys: &mut Keys<'_>, published: Option<f64>) -> Result<(f64, f64), Dia
         }
         None => None,
     };
-    let below = keys.read("below", amount)?;
-    let above = keys.read("above", amount)?;
+    let below = keys.read("below", amount)?.map(|amount| amount.noted(units));
+    let above = keys.read("above", amount)?.map(|amount| amount.noted(units));
     let (mut low, mut high) = bounds.or(tolerance).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
     low = above.map_or(low, |above| low.max(above));
     high = below.map_or(high, |below| high.min(below));
     Ok((low, high))
 }
 
-/// A figure with its unit: seconds, bits per second, bytes, a share, or a number.
-fn amount(value: TableValue<'_>) -> Result<f64, Diagnostic> {
-    let text = plain(value)?;
-    parse_amount(&text).ok_or_else(|| {
-        let how = "write a number, or 720ms, 127kbit, 24kB, 6.7%";
-        Diagnostic::new(value.span(), format!("`{text}` is not a figure"), how)
-    })
+/// A figure's value, in SI units.
+struct Amount {
+    value: f64,
+    /// The unit that was written, in the words of [`tidegate_measure::experiment::Quantity`], or `%`.
+    unit: Option<&'static str>,
+    at: Range<usize>,
 }
 
-/// `721ms` is 0.721, `127kbit` 127000, `24kB` 24000, `12%` 0.12.
-fn parse_amount(text: &str) -> Option<f64> {
+impl Amount {
+    /// The value; its unit, if it has one, is noted.
+    fn noted(self, units: &mut Vec<(&'static str, Range<usize>)>) -> f64 {
+        units.extend(self.unit.map(|unit| (unit, self.at)));
+        self.value
+    }
+}
+
+/// A figure with its unit: seconds, bits per second, bytes, a share, or a number.
+fn amount(value: TableValue<'_>) -> Result<Amount, Diagnostic> {
+    let text = plain(value)?;
+    let at = value.span();
+    match parse_amount(&text) {
+        Some((value, unit)) => Ok(Amount { value, unit, at }),
+        None => {
+            let how = "write a number, or 720ms, 127kbit, 24kB, 6.7%";
+            Err(Diagnostic::new(at, format!("`{text}` is not a figure"), how))
+        }
+    }
+}
+
+/// `721ms` is 0.721, `127kbit` 127000, `24kB` 24000, `12%` 0.12; with its unit.
+fn parse_amount(text: &str) -> Option<(f64, Option<&'static str>)> {
     let text = text.trim();
     if let Ok(number) = text.parse::<f64>() {
-        return number.is_finite().then_some(number);
-    }
-    if text.ends_with('%') {
-        let (negative, size) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-        return quantity::percent(size).map(|percent| if negative { -percent } else { percent } / 100.0);
-    }
-    let text = text.strip_suffix("bytes").unwrap_or(text).trim();
-    if let Ok(number) = text.parse::<f64>() {
-        return Some(number);
+        return number.is_finite().then_some((number, None));
     }
     let (negative, size) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-    let found = if size.ends_with("bit/s") || size.ends_with("bit") {
-        quantity::rate(size).ok().map(|bits| bits as f64)
+    let signed = |number: f64| if negative { -number } else { number };
+    if size.ends_with('%') {
+        return quantity::percent(size).map(|percent| (signed(percent) / 100.0, Some("%")));
+    }
+    let size = size.strip_suffix("bytes").unwrap_or(size).trim();
+    if let Ok(number) = size.parse::<f64>() {
+        return Some((signed(number), Some("bytes")));
+    }
+    let (number, unit) = if size.ends_with("bit/s") || size.ends_with("bit") {
+        (quantity::rate(size).ok()? as f64, "bit/s")
     } else {
-        match quantity::size_or_time(size) {
-            Ok(SizeOrTime::Time(ns)) => Some(ns as f64 / 1e9),
-            Ok(SizeOrTime::Size(bytes)) => Some(bytes as f64),
-            Err(_) => None,
+        match quantity::size_or_time(size).ok()? {
+            SizeOrTime::Time(ns) => (ns as f64 / 1e9, "s"),
+            SizeOrTime::Size(bytes) => (bytes as f64, "bytes"),
         }
     };
-    found.map(|number| if negative { -number } else { number })
+    Some((signed(number), Some(unit)))
 }
 
 #[cfg(test)]
@@ -223,9 +248,21 @@ mod tests {
 
     #[test]
     fn amounts_in_their_units() {
-        let lines = ["0.95", "721ms", "127kbit", "4 Mbit/s", "24kB", "12%", "-3", "-2ms", "fast", "1e999"];
-        let found = lines.map(parse_amount);
-        let expected = [0.95, 0.721, 127e3, 4e6, 24e3, 0.12, -3.0, -0.002].map(Some);
-        assert_eq!((&found[..8], &found[8..]), (&expected[..], &[None, None][..]));
+        let table = [
+            ("0.95", Some((0.95, None))),
+            ("721ms", Some((0.721, Some("s")))),
+            ("127kbit", Some((127e3, Some("bit/s")))),
+            ("4 Mbit/s", Some((4e6, Some("bit/s")))),
+            ("24kB", Some((24e3, Some("bytes")))),
+            ("300 bytes", Some((300.0, Some("bytes")))),
+            ("12%", Some((0.12, Some("%")))),
+            ("-3", Some((-3.0, None))),
+            ("-2ms", Some((-0.002, Some("s")))),
+            ("fast", None),
+            ("1e999", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(parse_amount(text), expected, "{text}");
+        }
     }
 }

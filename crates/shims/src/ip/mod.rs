@@ -8,12 +8,16 @@ use crate::shim::{ToolShim, refused};
 use crate::world;
 use tidegate_policy::{Errno, LinkDriver, LinkOp, Op, TcError};
 use tidegate_syntax::ip::{self, IpCommand, IpFlags, LinkSelector, LinkSet, ShownAddress, ShownLink};
+use tidegate_syntax::{Device, Env};
+
+/// The device by which a machine reaches itself.
+const LO: &str = "lo";
 
 /// `ip` with these words; `stdin` is a batch.
 pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
     grow(shim, words);
     world::meet_all(shim);
-    match ip::parse(words, &shim.machine.env()) {
+    match ip::parse(words, &env(shim)) {
         Err(refusal) => refused(shim, "ip", refusal),
         Ok(parsed) => match parsed.command {
             IpCommand::Batch { force } => run_batch(shim, stdin.unwrap_or_default(), parsed.flags, force),
@@ -45,6 +49,16 @@ fn grow(shim: &mut ToolShim<'_>, words: &[String]) {
             }
         }
     }
+}
+
+/// What ip knows: `lo` is always there.
+fn env(shim: &ToolShim<'_>) -> Env {
+    let mut env = shim.machine.env();
+    let is_missing = shim.machine.gateway.device(LO).is_none();
+    env.devices.iter_mut().filter(|_| is_missing).for_each(|devices| {
+        devices.push(Device { name: LO.to_owned(), ..Device::default() });
+    });
+    env
 }
 
 /// One command; `words` are what to write for it again.
@@ -202,11 +216,13 @@ fn listing(links: &[ShownLink], flags: &IpFlags, addresses: bool) -> String {
 /// The links of the machine by their number, `lo` first.
 pub(super) fn links(shim: &mut ToolShim<'_>, which: &LinkSelector) -> Vec<ShownLink> {
     let (now, machine) = (shim.machine.now, &mut *shim.machine);
-    let mut shown = vec![loopback()];
+    // Where a policy is for it, it is a device as others.
+    let mut shown: Vec<ShownLink> = machine.gateway.device(LO).is_none().then(loopback).into_iter().collect();
     for (name, link) in &machine.host.links {
         let Some(id) = machine.gateway.device(name) else { continue };
         let (spec, qdiscs) = (machine.gateway.spec(id), machine.gateway.qdiscs(now, id));
         let root = qdiscs.first();
+        let own = if name == LO { loopback().addresses } else { Vec::new() };
         let addresses = machine.gateway.addresses(id).iter();
         shown.push(ShownLink {
             index: link.index,
@@ -218,8 +234,9 @@ pub(super) fn links(shim: &mut ToolShim<'_>, which: &LinkSelector) -> Vec<ShownL
             qdisc: root.map_or("noqueue".to_owned(), |root| root.kind.name().to_owned()),
             mac: link.mac,
             master: link.master.clone(),
-            addresses: addresses
-                .map(|(address, prefix)| ShownAddress { address: *address, prefix: *prefix })
+            addresses: own
+                .into_iter()
+                .chain(addresses.map(|(address, prefix)| ShownAddress { address: *address, prefix: *prefix }))
                 .collect(),
             sent: root.map_or((0, 0), |root| (root.stats.bytes, root.stats.packets)),
         });
@@ -239,7 +256,7 @@ fn loopback() -> ShownLink {
         |address: &str, prefix| address.parse().ok().map(|address| ShownAddress { address, prefix });
     ShownLink {
         index: 1,
-        name: "lo".into(),
+        name: LO.into(),
         kind: LinkDriver::Loopback,
         up: true,
         mtu: 65_536,
@@ -256,7 +273,7 @@ fn run_batch(shim: &mut ToolShim<'_>, text: &[u8], mut flags: IpFlags, force: bo
     batch::run(shim, "ip", ("-", text), force, |shim, line| {
         grow(shim, &line.args);
         world::meet_all(shim);
-        let reply = match ip::parse_line(&line.args, &mut flags, &shim.machine.env()) {
+        let reply = match ip::parse_line(&line.args, &mut flags, &env(shim)) {
             Ok(command) => one(shim, command, flags, &line.args),
             Err(refusal) => refused(shim, "ip", refusal),
         };

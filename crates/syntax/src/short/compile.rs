@@ -189,9 +189,21 @@ fn minor_of(at: usize) -> u16 {
     CONTROL + 0x10 * (at as u16 + 1)
 }
 
-/// The name of the ifb of a device.
+/// The most bytes in a device's name.
+const MAX_NAME: usize = 15;
+
+/// The name of the ifb of a device: where the device's whole name has no room in it, with a checksum of that
+/// (FNV-1a, folded to 16 bits), or `pppoe-dsl-wan1` and `pppoe-dsl-wan2` would share one.
 fn ifb(device: &str) -> String {
-    format!("ifb4{device}").chars().take(15).collect()
+    let name = format!("ifb4{device}");
+    if name.len() <= MAX_NAME {
+        return name;
+    }
+    let hash =
+        device.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let end = (0..=MAX_NAME - 5).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+    let begin = &name[..end];
+    format!("{begin}-{:04x}", (hash >> 16) ^ (hash & 0xffff))
 }
 
 impl Compiled {
