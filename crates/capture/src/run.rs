@@ -73,7 +73,10 @@ pub fn run_in_turn(
         let last = turn + 1 == turns.len();
         let run = session.run(&script.program(args), answer, &mut finder, last)?;
         let ended = !run.exit.is_own();
-        outcomes.push(outcome(run, &finder, &devices));
+        let mut run = outcome(run, &finder, &devices);
+        run.in_background = script.in_background();
+        run.notes.extend(run.in_background.clone());
+        outcomes.push(run);
         if ended {
             break;
         }
@@ -100,6 +103,7 @@ pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> ScriptRu
         unfinished,
         missing_arguments,
         missing_files,
+        in_background: None,
     }
 }
 

@@ -120,12 +120,15 @@ pub struct ScriptRun {
     pub missing_arguments: Option<String>,
     /// The files that programs of the script did not find, in a sentence, where the script went on without.
     pub missing_files: Option<String>,
+    /// Where the script's shell runs commands in the background that are not meant to be, in a sentence.
+    pub in_background: Option<String>,
 }
 
 impl ScriptRun {
     /// What is not in the result because of how the script was run, or of what is not here: a sentence each.
     pub fn caveats(&self) -> impl Iterator<Item = &String> {
-        [&self.unfinished, &self.missing_arguments, &self.missing_files].into_iter().flatten()
+        let all = [&self.unfinished, &self.missing_arguments, &self.missing_files, &self.in_background];
+        all.into_iter().flatten()
     }
 
     /// True when the script ended with code 0.

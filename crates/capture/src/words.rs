@@ -172,6 +172,14 @@ pub(super) fn commands(text: &str) -> Vec<Command> {
     commands
 }
 
+/// The lines with a redirection of both outputs as bash has it (`&>file`).
+pub(super) fn bash_redirections(text: &str) -> Vec<usize> {
+    let letters: Vec<char> = text.chars().collect();
+    let mut reader = Reader::new(&letters);
+    reader.read();
+    reader.both
+}
+
 /// Shells that are given a command by `-c`.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ash", "busybox"];
 
@@ -347,6 +355,8 @@ struct Reader<'t> {
     commands: Vec<Command>,
     /// Here-documents whose text begins after this line.
     heredocs: Vec<(String, bool)>,
+    /// The lines of `&>`.
+    both: Vec<usize>,
 }
 
 impl<'t> Reader<'t> {
@@ -363,6 +373,7 @@ impl<'t> Reader<'t> {
             words: Vec::new(),
             commands: Vec::new(),
             heredocs: Vec::new(),
+            both: Vec::new(),
         }
     }
 
@@ -389,6 +400,9 @@ impl<'t> Reader<'t> {
                 '(' if self.begins_function() => {}
                 ';' | '&' | '|' | '(' | ')' => {
                     self.next();
+                    if letter == '&' && self.peek(0) == Some('>') {
+                        self.both.push(self.line);
+                    }
                     self.end_command();
                 }
                 '<' | '>' => self.redirection(),
@@ -489,6 +503,7 @@ impl<'t> Reader<'t> {
         };
         inside.read();
         self.commands.append(&mut inside.commands);
+        self.both.append(&mut inside.both);
     }
 
     fn skip_heredocs(&mut self) {
@@ -684,6 +699,13 @@ mod tests {
         // Only so many within one another.
         let deep = "$(a ".repeat(40);
         assert_eq!(commands(&deep).len(), MAX_NESTED + 1);
+    }
+
+    #[test]
+    fn redirections_of_both_outputs_are_found() {
+        let text =
+            "a &>x\nb >x 2>&1\nc '&>x' # &>x\nd && e &> x; x=$(f &>x)\ncat <<E\ng &>x\nE\nh 2>&1 &\ni >&2";
+        assert_eq!(bash_redirections(text), [1, 4, 4]);
     }
 
     #[test]

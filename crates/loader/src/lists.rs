@@ -312,6 +312,7 @@ pub(super) fn carry_out(
         unfinished: None,
         missing_arguments: None,
         missing_files: None,
+        in_background: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::machine::Machine;
 use tidegate_packet::Handle;
 use tidegate_policy::{
-    ClassLayout, ClassOp, Errno, FilterOp, FilterParams, Kind, Op, QdiscOp, TcError, Verb,
+    ClassLayout, ClassOp, Errno, FilterOp, FilterParams, Kind, Op, QdiscOp, QdiscParams, TcError, Verb,
 };
 
 /// An explanation for the writer of the script; `None` where the kernel's message is enough.
@@ -148,12 +148,25 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
         return Some(by_queue(kind, op));
     }
     if error.errno == Errno::Inval && op.verb != Verb::Delete && error.message.is_none() {
-        return Some(format!(
-            "{} does not take these values together; see its options' ranges.",
-            op.kind.as_deref()?
-        ));
+        return of_values(op);
     }
     None
+}
+
+/// Which values of a qdisc the kernel refuses without a word, where that is known.
+fn of_values(op: &QdiscOp) -> Option<String> {
+    let kind = op.kind.as_deref()?;
+    Some(match &op.params {
+        Some(QdiscParams::Tbf(tbf)) if tbf.peak.is_some_and(|peak| peak.rate <= tbf.rate.rate) => {
+            "A peakrate is above the rate, or it has nothing to limit; leave peakrate and mtu out, or write a \
+             higher one."
+                .to_owned()
+        }
+        Some(QdiscParams::Sfq(sfq)) if sfq.divisor > 65_536 || sfq.divisor.count_ones() > 1 => {
+            "divisor is a power of two, 65536 at most: 1024, for example.".to_owned()
+        }
+        _ => format!("{kind} does not take these values together; see its options' ranges."),
+    })
 }
 
 /// multiq and mq want a device with several transmit queues, and mq to be its root.

@@ -136,3 +136,26 @@ fn what_needs_a_qdisc_that_is_not_built_is_refused_by_tidegate() {
     assert!([5, 6, 8, 9].iter().all(|at| found[*at].0 == 2 && !ours(*at)), "{found:?}");
     assert_eq!(found[7].0, 0, "{found:?}");
 }
+
+/// Values that the kernel refuses without a word have a remedy of their own where the reason is known; so has
+/// a blank behind a backslash.
+#[test]
+fn values_are_refused_with_what_is_wrong() {
+    let found = answers(&[
+        "tc qdisc add dev eth0 root tbf rate 1mbit peakrate 1mbit burst 10k mtu 1540 latency 30ms",
+        "tc qdisc add dev eth0 root sfq perturb 10 divisor 1000",
+        "tc qdisc add dev eth0 root sfq perturb 10 divisor 131072",
+    ]);
+    for ((code, text), part) in found.iter().zip(["A peakrate is above", "a power of two", "a power of two"])
+    {
+        assert!(*code == 2 && text.starts_with("RTNETLINK answers: Invalid argument\ntc: "), "{text}");
+        assert!(text.contains(part), "{text}");
+    }
+    let mut machine = Machine::for_script(["eth0"]);
+    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let args = ["qdisc", "add", "dev", "eth0", "root", "htb", " "].map(str::to_owned).to_vec();
+    let call = Call { tool: "tc".to_owned(), args, stdin: None, cwd: "/".into() };
+    let reply = machine.shim(&mut pool, &mut draws).answer(&call);
+    let text = String::from_utf8_lossy(&reply.stderr).into_owned();
+    assert!(text.starts_with("What is \" \"?") && text.contains("tc: This word is blank."), "{text}");
+}

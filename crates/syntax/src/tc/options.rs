@@ -397,6 +397,10 @@ impl Reader<'_> {
         let kind = self.spec.name;
         let names: Vec<_> = table.iter().map(|option| option.key).collect();
         let remedy = match crate::nearest(word, names.iter().copied()) {
+            _ if word.chars().all(char::is_whitespace) => {
+                "This word is blank. A line goes on in the next only where nothing stands behind its backslash."
+                    .to_owned()
+            }
             Some(name) => format!("{kind} has no \"{word}\"; did you mean {name}?"),
             None if names.is_empty() => format!("{kind} takes no options here."),
             None if names.len() > NAMED => format!("{kind} has no \"{word}\"; see the list."),
