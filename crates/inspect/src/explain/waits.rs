@@ -188,7 +188,8 @@ fn least_netem(reading: &PolicyModel, moment: &Moment) -> Option<u64> {
 
 /// How many packets netem queues, those in its child included.
 fn in_all(handle: Handle, netem: &NetemParams) -> String {
-    format!("netem {handle} takes no more than {} packets, those that wait below it included", netem.limit)
+    let packets = words::count(netem.limit as usize, "packet", "packets");
+    format!("netem {handle} takes no more than {packets}, those that wait below it included")
 }
 
 /// A class's parameters, in tc's words.

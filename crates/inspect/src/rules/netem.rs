@@ -126,8 +126,8 @@ fn bucket(
             words::time(delay)
         ),
         format!(
-            "{} packets of {frame} bytes taken, the last left after {}",
-            filled.packets,
+            "{} of {frame} bytes taken, the last left after {}",
+            words::count(filled.packets as usize, "packet", "packets"),
             words::time(filled.wait)
         ),
     ))
@@ -182,8 +182,8 @@ impl Netem<'_> {
         let given = self.step.after("limit").is_some();
         let place = if given { at_word(self.step, "limit") } else { self.step.place.clone() };
         let witness = format!(
-            "{} packets of {} bytes taken at once, the last left after {}",
-            self.packets,
+            "{} of {} bytes taken at once, the last left after {}",
+            words::count(self.packets as usize, "packet", "packets"),
             self.frame,
             words::time(self.wait)
         );

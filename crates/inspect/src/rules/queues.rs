@@ -454,7 +454,8 @@ fn long(
         None if length.class.minor() == 0 => format!("{more}{} of packets may wait", words::time(wait)),
         None if length.fair => {
             let kind = length.kind.name();
-            format!("{kind} without a limit lets {} packets wait, {}", busy.packets, words::time(wait))
+            let packets = words::count(busy.packets as usize, "packet", "packets");
+            format!("{kind} without a limit lets {packets} wait, {}", words::time(wait))
         }
         None => {
             format!(
@@ -497,8 +498,8 @@ fn long(
     };
     let aside = if delays { ", netem's delay aside" } else { "" };
     let witness = format!(
-        "{} packets of {} bytes taken, the last left after {}{aside}",
-        busy.packets,
+        "{} of {} bytes taken, the last left after {}{aside}",
+        words::count(busy.packets as usize, "packet", "packets"),
         length.frame,
         words::time(wait)
     );
@@ -589,7 +590,8 @@ fn short(length: &Length<'_>) -> Option<Finding> {
             words::time(Nanos(fits * 1_000_000_000 / length.ceil.0.max(1))),
             words::rate(length.ceil)
         );
-        let witness = format!("{} packets taken of {FRAMES} offered", filled.packets);
+        let packets = words::count(filled.packets as usize, "packet", "packets");
+        let witness = format!("{packets} taken of {FRAMES} offered");
         finding(Rule::Limit, Level::Note, at_limit(length.step), what, because, witness)
     })
 }
