@@ -94,7 +94,9 @@ fn past_all(
     let arp = arp_of(context, &other)?;
     let shown = [&ip, &arp, &other].into_iter().find(|parts| !parts.is_empty()).unwrap_or(&other);
     let named = place.1.class(htb.default as u16);
-    if !has_classes || refused_already(context, place, named) {
+    // A class that was refused, or that only the real machine can make, may be all that is missing.
+    let empty = !has_classes && context.reading.lost.tree(&place.0);
+    if empty || refused_already(context, place, named) {
         return Ok(None);
     }
     let device = context.prober.device(&place.0);
@@ -117,6 +119,7 @@ fn past_all(
         return Ok(None);
     };
     let (level, what) = match (ip.is_empty(), htb.default) {
+        _ if !has_classes => (Level::Warning, format!("htb {} has no class: it shapes nothing", place.1)),
         (true, _) if arp.is_empty() => {
             (Level::Note, format!("what is neither IP nor ARP goes past all classes of {}", place.1))
         }
@@ -128,9 +131,15 @@ fn past_all(
     Ok(Some(Finding {
         rule: finding::Rule::Default,
         level,
-        place: at_word(step, "default"),
+        place: if has_classes { at_word(step, "default") } else { step.place.clone() },
         what,
         because: match nested {
+            true if !has_classes => {
+                format!("packets leave in their order, as fast as {} lets them", qdisc.parent)
+            }
+            false if !has_classes => {
+                "packets leave in their order at the speed of the device, and fill the queue behind it".into()
+            }
             true => {
                 format!(
                     "such packets leave before all others of {}, as fast as {} lets them",
@@ -143,7 +152,7 @@ fn past_all(
             &candidate,
             &if nested { format!("no class of {}", place.1) } else { "no class at all".into() },
         ),
-        fix: if ip.is_empty() { None } else { default_fix(context, place, step) },
+        fix: if ip.is_empty() || !has_classes { None } else { default_fix(context, place, step) },
     }))
 }
 

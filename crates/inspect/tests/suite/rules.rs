@@ -803,6 +803,21 @@ fn with_queue(queue: &str) -> String {
     )
 }
 
+/// Of a policy whose class was refused it is not known.
+#[test]
+fn an_htb_without_a_class_shapes_nothing() {
+    let root = "tc qdisc add dev eth0 root handle 1: htb default 10\n";
+    let prio = "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 parent 1:1 handle 10: htb\n";
+    assert_eq!(found(root, &["R11"]), ["1 warning R11: htb 1: has no class: it shapes nothing"]);
+    assert_eq!(found(prio, &["R11"]), ["2 warning R11: htb 10: has no class: it shapes nothing"]);
+    let mut given =
+        given(&["eth0"], &format!("{root}tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n"));
+    let class = &mut given.steps[1];
+    (class.refused, class.ops) = (Some("Illegal \"rate\"".to_owned()), 1..1);
+    given.ops.pop();
+    assert!(check(&mut PolicyModel::new(given)).iter().all(|one| one.rule != Rule::Default));
+}
+
 #[test]
 fn one_queue_that_marks_l4s_as_classic_ecn() {
     let of = |queue: &str| found(&with_queue(queue), &["R29"]);
