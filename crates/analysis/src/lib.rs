@@ -13,7 +13,7 @@
 //! | [`watch`] | devices at work | what happened between two snapshots | snapshots read, JSON, Prometheus'
 //! text |
 //! | [`outcome`] | scores of probes for applications | | members of the documents above |
-//! | [`quick`], [`calibrate`], [`doctor`], [`loss`], [`overhead`] | a line, a computer | | JSON |
+//! | [`quick`], [`calibrate`], [`record`], [`doctor`], [`loss`], [`overhead`] | a line, a computer | | JSON |
 //!
 //! Pure: no files, clock, processes or output. `tidegate-report` draws it and lays it out for people.
 //!
@@ -55,6 +55,7 @@ pub mod outcome;
 pub mod overhead;
 pub mod ping;
 pub mod quick;
+pub mod record;
 pub mod replayed;
 pub mod trial;
 pub mod verify;

@@ -32,7 +32,10 @@ pub struct Cli {
 
 /// The groups of `tidegate --help`, the commands used most first.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Diagnose", &["quick", "ping", "measure", "loss", "overhead", "calibrate", "doctor", "verify", "serve"]),
+    (
+        "Diagnose",
+        &["quick", "ping", "measure", "loss", "overhead", "calibrate", "record", "doctor", "verify", "serve"],
+    ),
     ("Write and check", &["policy", "check", "explain", "graph", "test", "import"]),
     (
         "Simulate",
@@ -65,6 +68,8 @@ enum Command {
     Overhead(Box<measuring::overhead::Options>),
     /// Find the highest rate each way at which delay does not rise
     Calibrate(Box<measuring::calibrate::Options>),
+    /// Record a line's rate, delay and loss each way, as a trace for simulations
+    Record(Box<measuring::record::Options>),
     /// Find out why this computer does not shape as configured
     Doctor(measuring::doctor::Options),
     /// Measure with and without a policy, in turns, and compare
@@ -362,6 +367,7 @@ pub fn carry_out(cli: Cli) -> ExitCode {
         Command::Loss(options) => measuring::loss::command(&options),
         Command::Overhead(options) => measuring::overhead::command(&options),
         Command::Calibrate(options) => measuring::calibrate::command(&options),
+        Command::Record(options) => measuring::record::command(&options),
         Command::Doctor(options) => measuring::doctor::command(&options),
         Command::Verify(options) => measuring::verify::command(&options),
         Command::Completions { shell } => {
@@ -449,7 +455,7 @@ mod tests {
     }
 
     /// The commands with `--json`, and the published schema of what that prints.
-    const SCHEMAS: [(&str, &str); 36] = [
+    const SCHEMAS: [(&str, &str); 37] = [
         ("autorate", "autorate"),
         ("tune", "tune"),
         ("gym", "gym"),
@@ -462,6 +468,7 @@ mod tests {
         ("loss", "loss"),
         ("overhead", "overhead"),
         ("calibrate", "calibrate"),
+        ("record", "record"),
         ("doctor", "doctor"),
         ("verify", "verify"),
         ("policy list", "policy_list"),

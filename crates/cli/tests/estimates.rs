@@ -1,4 +1,4 @@
-//! `tidegate overhead` and `tidegate calibrate`: the right result for each line is in docs/measure-grid.md,
+//! `tidegate overhead`, `calibrate` and `record`: the right result for each line is in docs/measure-grid.md,
 //! exactly and in virtual time; here real hosts measure through a simulated link by the real clock, so bounds
 //! are wide.
 
@@ -90,7 +90,7 @@ fn an_invalid_sweep_is_reported_with_its_place() {
 
 #[test]
 fn no_reply() {
-    for command in ["overhead", "calibrate"] {
+    for command in ["overhead", "calibrate", "record"] {
         let run = tidegate(&[command, "nobody.invalid"]);
         let (out, err) = output_of(&run);
         assert_eq!((run.status.code(), out.as_str()), (Some(2), ""), "{err}");
@@ -141,4 +141,110 @@ fn a_real_host_sweeps_a_link_until_the_server_is_gone() {
     let document = json(&run);
     assert_eq!(run.status.code(), Some(3), "{document}");
     assert!(document["partial"].as_str().is_some_and(|why| !why.is_empty()), "{document}");
+}
+
+/// The seconds of a direction: rates in Mbit/s.
+fn rates(way: &Value) -> Vec<f64> {
+    let seconds = way["seconds"].as_array().cloned().unwrap_or_default();
+    seconds.iter().filter_map(|second| second["bits_per_second"].as_f64()).map(|rate| rate / 1e6).collect()
+}
+
+/// A line of known rates, delay and loss is recorded, and the traces are read by what reads traces. The
+/// test's machine may be busy, so the rates are compared by their median.
+#[test]
+fn a_real_host_records_a_link() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("record");
+    let (trace, result) = (place.0.join("my line.csv"), place.0.join("line.json"));
+    let far = format!("{TIDEGATE} serve --open --quiet");
+    let link = ["--up", "2mbit", "--down", "10mbit", "--buffer", "100kB", "--up-line", "loss = \"5%\""];
+    let words = ["record", "server", "-d", "8s", "--budget", "20MB", "-o"];
+    let words: Vec<&str> = words
+        .into_iter()
+        .chain([trace.to_str().expect("UTF-8"), "-o", result.to_str().expect("UTF-8")])
+        .collect();
+    let run = shell(&link, &far, &words);
+    let (out, err) = output_of(&run);
+    assert_eq!(run.status.code(), Some(0), "{out}{err}");
+    assert!(
+        err.contains("Recording for 8.00 s, with at most 20.0 MB in both directions together (--budget)"),
+        "{err}"
+    );
+    assert!(out.contains("Again: tidegate record server -d 8s --budget 20MB -o "), "{out}");
+    assert!(out.contains("my line-down.csv'"), "what can be pasted is quoted: {out}");
+    let document = common::schemas::document(&std::fs::read(&result).expect("a result"));
+    for (way, rate) in [("up", 2.0), ("down", 10.0)] {
+        let mut found = rates(&document[way]);
+        assert!(found.len() >= 6, "{document}");
+        found.sort_by(f64::total_cmp);
+        let median = found[found.len() / 2];
+        assert!((0.7 * rate..1.15 * rate).contains(&median), "{way}: {found:?}");
+    }
+    assert!(document["bytes"].as_u64().is_some_and(|bytes| bytes <= 20_000_000), "{document}");
+    let lost =
+        document["up"]["seconds"].as_array().expect("seconds").iter().filter_map(|one| one["lost"].as_u64());
+    assert!((1..80).contains(&lost.sum::<u64>()), "{document}");
+    let pair = ["up", "down"].map(|way| place.0.join(format!("my line-{way}.csv")));
+    let both = pair.each_ref().map(|path| path.to_str().expect("UTF-8")).join(",");
+    let policy = place.file("none.batch", "qdisc add dev eth0 root fq_codel\n");
+    let policy = policy.to_str().expect("UTF-8");
+    let run = Command::new(TIDEGATE)
+        .args(["try", policy, "--trace", &both, "-d", "5s"])
+        .current_dir(&place.0)
+        .output()
+        .expect("tidegate runs");
+    assert_eq!(run.status.code(), Some(0), "{:?}", output_of(&run));
+    let run = tidegate(&[
+        "gym",
+        "fixed:0.5",
+        "--traces",
+        pair[1].to_str().expect("UTF-8"),
+        "--duration",
+        "5",
+        "--loads",
+        "down",
+    ]);
+    assert_eq!(run.status.code(), Some(0), "{:?}", output_of(&run));
+    let run = tidegate(&["shell", "--trace", &both, "--", "true"]);
+    assert_eq!(run.status.code(), Some(0), "{:?}", output_of(&run));
+}
+
+/// Ctrl-C, or a server that is gone: what was recorded until then is written.
+#[test]
+fn what_was_recorded_before_the_server_went_away_is_kept() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("record-gone");
+    let trace = place.0.join("cut.csv");
+    let far = format!("timeout 17 {TIDEGATE} serve --open --quiet");
+    let words = ["record", "server", "-d", "60s", "-o", trace.to_str().expect("UTF-8")];
+    let run = shell(&["--up", "2mbit", "--down", "4mbit"], &far, &words);
+    let (out, err) = output_of(&run);
+    assert_eq!(run.status.code(), Some(3), "{out}{err}");
+    assert!(out.starts_with("Only a part was recorded: the server is gone"), "{out}{err}");
+    let rows = std::fs::read_to_string(place.0.join("cut-up.csv")).expect("a trace");
+    assert!(rows.lines().count() > 8, "{rows}");
+}
+
+#[test]
+fn a_recording_refuses_what_it_cannot_do() {
+    let place = Place::new("record-refuses");
+    place.file("recorded-up.csv", "mine\n");
+    let rows: [(&[&str], &str); 6] = [
+        (&["record", "host.invalid", "-d", "1s"], "2s to 50min"),
+        (&["record", "host.invalid", "-d", "51min"], "2s to 50min"),
+        (&["record", "host.invalid", "--budget", "10kB"], "1MB to 2GB"),
+        (&["record", "host.invalid", "--budget", "lots"], "`lots` is not a size"),
+        (&["record", ""], "missing HOST"),
+        (&["record", "host.invalid"], "recorded-up.csv exists already: name another file with -o NAME.csv"),
+    ];
+    for (words, expected) in rows {
+        let run = Command::new(TIDEGATE).args(words).current_dir(&place.0).output().expect("tidegate runs");
+        let (_, err) = output_of(&run);
+        assert_eq!(run.status.code(), Some(2), "{words:?} {err}");
+        assert!(err.contains(expected), "{words:?} {err}");
+    }
 }

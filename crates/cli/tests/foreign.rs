@@ -67,6 +67,7 @@ fn in_words_of_the_command_line() {
         &["loss", "--received", file, "-c", "3"],
         &["measure", file],
         &["calibrate", file],
+        &["record", file],
         &["quick", file],
         &["serve", "--token", file],
         &["apply", "--dry-run", file],

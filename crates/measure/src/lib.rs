@@ -20,6 +20,7 @@ pub mod paired;
 pub mod pinged;
 pub mod quick;
 pub mod ramp;
+pub mod record;
 pub mod replayed;
 pub mod responsiveness;
 mod service;

@@ -1,8 +1,13 @@
 //! A session with a server whose results are kept when it breaks off.
 
 use std::sync::atomic::AtomicBool;
+use tidegate_measure::capacity::HEADERS;
 use tidegate_measure::stream::{Exchange, ExchangeResult, PacketRecord, Path, Stream, StreamTrace};
+use tidegate_probe_wire::Limits;
 use tidegate_prober::{Error, ServerSession, ServerTarget};
+
+/// By how much an IPv6 header is longer than one of IPv4, bytes.
+const IPV6_MORE: u32 = 20;
 
 /// A server. Once an exchange was cut off, or the server is gone after one that was carried out, the
 /// following exchanges send nothing and return why: the estimator then ends with what it has.
@@ -26,6 +31,16 @@ impl KeptPath {
     /// Are its packets those of IPv6?
     pub fn is_ipv6(&self) -> bool {
         self.far.address().is_ipv6()
+    }
+
+    /// What the server lets a session do.
+    pub fn limits(&self) -> &Limits {
+        self.far.limits()
+    }
+
+    /// Bytes of the IP and UDP headers of its packets.
+    pub fn header_bytes(&self) -> u32 {
+        HEADERS + if self.is_ipv6() { IPV6_MORE } else { 0 }
     }
 
     /// Why it broke off, if it did.

@@ -7,7 +7,7 @@
 //! *Invariant.* It is a [`stream::Path`](tidegate_measure::stream::Path): an estimator cannot distinguish it
 //! from a real path. The network continues between two exchanges: buckets fill, others send.
 
-use crate::link::{Impairment, LinkAdjustment};
+use crate::link::{Impairment, LinkAdjustment, Trace};
 use crate::probe::{ArrivalProcess, SourceSpec};
 use crate::wire::Ends;
 use crate::world::{Cable, CableDirection, CableEnd, Layout, NodePath, RouterNode, World};
@@ -171,6 +171,13 @@ impl VirtualPath {
             }
         }
         VirtualPath { world, ways, turns, offset_ns, skew_ppm }
+    }
+
+    /// From now on a direction of the line is as recorded; what the trace has not stays as it is.
+    pub fn follow(&mut self, is_up: bool, trace: &Trace) {
+        for link in self.world.links(LINE, is_up) {
+            self.world.net.follow(link, trace.clone());
+        }
     }
 
     /// How long the path has lived.

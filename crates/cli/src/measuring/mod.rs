@@ -10,6 +10,7 @@ pub mod measure;
 pub mod overhead;
 pub mod ping;
 pub mod quick;
+pub mod record;
 pub mod serve;
 pub mod verify;
 

@@ -192,7 +192,7 @@ fn yes_no_and_wrong_input_have_codes_of_their_own() {
     ];
     let rows: Vec<(&str, i32)> = rows.iter().map(|(line, code)| (line.as_str(), *code)).collect();
     must_end(&place, &rows);
-    for command in ["quick", "measure", "loss", "overhead", "calibrate"] {
+    for command in ["quick", "measure", "loss", "overhead", "calibrate", "record"] {
         must_end(&place, &[(&format!("{command} host.invalid"), 2)]);
     }
     must_end(&place, &[("verify host.invalid --policy p.batch", 2), ("ping host.invalid", 2)]);

@@ -481,6 +481,7 @@ fn an_unknown_extension_is_refused_before_anything_runs() {
         "tidegate loss host.invalid -o a.pdf",
         "tidegate overhead host.invalid -o a.pdf",
         "tidegate calibrate host.invalid -o a.pdf",
+        "tidegate record host.invalid -o a.pdf",
         "tidegate doctor -o a.pdf",
     ] {
         let output = tidegate(&place, line);

@@ -7,4 +7,5 @@ pub mod measure;
 pub mod overhead;
 pub mod ping;
 pub mod quick;
+pub mod record;
 pub mod verify;

@@ -7,4 +7,5 @@ mod delays;
 mod links;
 mod overhead;
 mod rates;
+mod recordings;
 mod table;
