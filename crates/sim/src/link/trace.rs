@@ -2,6 +2,8 @@
 //! at which a line could carry 1,500 bytes, one per line; other recordings name rates, delays and losses, and
 //! how long each held. At its end a recording begins again.
 
+mod compose;
+
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
