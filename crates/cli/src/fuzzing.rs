@@ -5,6 +5,7 @@
 use std::path::Path;
 use tidegate_loader::{InputFormat, ReadOptions, read_as};
 use tidegate_packet::{Pool, Seeded};
+use tidegate_scenario::TraceSpec;
 use tidegate_sessions::simulated::ScenarioFiles;
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call};
@@ -35,6 +36,29 @@ pub fn scenario(text: &str) {
     let path = Path::new("/nonexistent/scenario.toml");
     if let Err(wrong) = tidegate_scenario::parse(path, text, &ScenarioFiles::default()) {
         wrong.shown(path, text);
+    }
+}
+
+/// A recording of a link, of any format, and LeoReplayer's delays beside one; what the text names as one on a
+/// command line.
+pub fn recording(text: &str) {
+    let read = |name: &str| Ok(if name == "delays" { text } else { "1\n2\n" }.to_owned());
+    for spec in ["file:scale=0.5:skip=1s:loop=2", "file:delays=delays"] {
+        let file = |name: &str| {
+            if name == "file" && !spec.contains("delays") { Ok(text.to_owned()) } else { read(name) }
+        };
+        if let Ok(spec) = TraceSpec::parse(spec, &|_| false)
+            && let Err(why) = spec.read(&file)
+        {
+            drop(why);
+        }
+    }
+    let first = text.lines().next().unwrap_or_default();
+    if let Ok(spec) = TraceSpec::parse(first, &|_| false) {
+        drop((spec.read(&read), spec.to_toml(&|name| Ok::<_, String>(name.to_owned()))));
+    }
+    if let Err(wrong) = tidegate_scenario::recording(text) {
+        assert!(wrong.line > 0 && !wrong.remedy.is_empty(), "{wrong:?}");
     }
 }
 

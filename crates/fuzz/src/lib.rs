@@ -46,7 +46,7 @@ pub const TARGETS: &[FuzzTarget] = &[
     target("scenario", "a scenario (TOML)", text::scenario),
     target("expectations", "a file of expectations for `tidegate test` (TOML)", text::expectations),
     target("packet_words", "a packet in words, for `explain`", text::packet_words),
-    target("trace", "a trace of delivery times (mahimahi)", text::trace),
+    target("trace", "a recording of a link (mahimahi, tables, logs, delays)", text::trace),
     target("tool_calls", "calls of any tool with standard input, by the tool shim", text::tool_calls),
     target("results", "a result document (JSON)", binary::results),
     target("flent", "flent's data file, unpacked", binary::flent),

@@ -101,6 +101,7 @@ pub(crate) fn packet_words(bytes: &[u8]) {
 }
 
 pub(crate) fn trace(bytes: &[u8]) {
+    fuzzing::recording(&text(bytes));
     if let Ok(trace) = Trace::parse(&text(bytes)) {
         trace.mean_rate();
         let text = trace.to_text().expect("opportunities");

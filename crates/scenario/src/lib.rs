@@ -46,6 +46,7 @@
 mod begin;
 mod bounds;
 mod choice;
+mod composed;
 pub mod document;
 mod drive;
 mod expectations;
@@ -68,6 +69,7 @@ pub mod tables;
 pub mod transactions;
 
 pub use choice::CaseChoice;
+pub use composed::TraceSpec;
 pub use drive::run;
 pub use expectations::check;
 pub use experiment::{can_be_simulated, cases, link_seconds, simulate, simulate_case};

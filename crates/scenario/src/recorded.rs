@@ -1,7 +1,12 @@
 //! Links as others recorded them: mahimahi's opportunities, lines of seconds and Mbit/s, tables with named
-//! columns (drive tests of LTE and 5G among them), and logs of cake-autorate.
+//! columns (drive tests of LTE and 5G, WetLinks' logs), logs of cake-autorate, LeoReplayer's delays.
 
+mod columns;
+mod dates;
+
+use columns::{Column, WetLinks};
 use csv::{ReaderBuilder, StringRecord};
+use dates::time_of_day;
 use tidegate_packet::Nanos;
 use tidegate_sim::Trace;
 use tidegate_syntax::quantity;
@@ -26,7 +31,7 @@ pub struct BadRecording {
 }
 
 impl BadRecording {
-    fn new(line: usize, why: impl Into<String>, remedy: impl Into<String>) -> BadRecording {
+    pub(crate) fn new(line: usize, why: impl Into<String>, remedy: impl Into<String>) -> BadRecording {
         BadRecording { line, why: why.into(), remedy: remedy.into() }
     }
 }
@@ -94,21 +99,57 @@ pub(crate) fn read(text: &str, taken: &Taken) -> Result<Trace, BadRecording> {
     }
 }
 
+/// How long each of LeoReplayer's delays holds.
+const LEO_STEP: Nanos = Nanos(10_000_000);
+
+/// Delays one way as LeoReplayer has them (Lai and others, SIGCOMM 2025): a number of milliseconds per line,
+/// each for 10 ms.
+///
+/// # Errors
+/// The line, what is wrong there, and what to do about it.
+pub(crate) fn delays(text: &str) -> Result<Vec<(Nanos, Nanos)>, BadRecording> {
+    let how = "one delay in milliseconds per line, each for 10 ms, as LeoReplayer has them";
+    let mut found = Vec::new();
+    for (line, number) in text.lines().map(str::trim).zip(1..) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let delay = line.parse::<f64>().ok().filter(|ms| ms.is_finite() && *ms >= 0.0);
+        let Some(delay) = delay else {
+            return Err(BadRecording::new(number, format!("`{line}` is no delay"), how));
+        };
+        if delay > LATEST * 1e3 {
+            return Err(BadRecording::new(
+                number,
+                "this delay is above a minute",
+                "check its unit: milliseconds",
+            ));
+        }
+        if found.len() == MAX_ROWS {
+            return Err(BadRecording::new(number, format!("more than {MAX_ROWS} rows"), "split the file"));
+        }
+        found.push((LEO_STEP, Nanos((delay * 1e6).round() as u64)));
+    }
+    if found.is_empty() { Err(BadRecording::new(1, "it is empty", how)) } else { Ok(found) }
+}
+
 /// A millisecond per line at which 1,500 bytes could go.
 fn mahimahi(text: &str, taken: &Taken) -> Result<Trace, BadRecording> {
-    let how = "one number of milliseconds per line";
+    let how = "one number of milliseconds per line; if these are delays of LeoReplayer's, name them as `delays` \
+               beside the file of rates";
     if taken.column.is_some() {
         return Err(BadRecording::new(1, "a file of mahimahi's has no columns", "leave `column` out"));
     }
-    let trace = Trace::parse(text).map_err(|(line, why)| BadRecording::new(line, why, how))?;
-    if taken.scale == 1.0 && taken.skip == Nanos(0) {
+    let mut trace = Trace::parse(text).map_err(|(line, why)| BadRecording::new(line, why, how))?;
+    // It counts packets; what is cut or scaled is what each millisecond carries.
+    let failed = |why: String| BadRecording::new(1, why, "skip less, or scale by less");
+    if taken.skip > Nanos(0) {
+        trace = trace.part(taken.skip, None).map_err(failed)?;
+    }
+    if taken.scale == 1.0 {
         return Ok(trace);
     }
-    Err(BadRecording::new(
-        1,
-        "a file of mahimahi's counts packets: it is neither scaled nor cut",
-        "write it as rows of seconds and Mbit/s for that",
-    ))
+    trace.with_rates().and_then(|trace| trace.scaled(taken.scale)).map_err(failed)
 }
 
 /// A row of a recording: from when on, or until when, and what was recorded.
@@ -162,59 +203,6 @@ fn seconds_and_megabits(text: &str, taken: &Taken) -> Result<Trace, BadRecording
     trace(rows, Some(last), taken)
 }
 
-/// What a column holds, and by how much its numbers are multiplied.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Column {
-    /// Seconds, or a date and a time of day.
-    Time(f64),
-    /// Bit/s; 0: each value has its unit.
-    Rate(f64),
-    /// Seconds one way; 0: each value has its unit.
-    Delay(f64),
-    /// Seconds both ways; 0: each value has its unit.
-    RoundTrip(f64),
-    /// The share of packets that are lost.
-    Loss(f64),
-}
-
-impl Column {
-    /// By its name: `DL_bitrate`, `rate_mbit`, `delay (ms)`, `loss_percent`.
-    fn of(name: &str) -> Option<Column> {
-        let name: String =
-            name.trim().to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
-        let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
-        let has = |any: &[&str]| words.iter().any(|word| any.contains(word));
-        let unit =
-            |units: &[(&[&str], f64)]| units.iter().find(|(names, _)| has(names)).map(|(_, scale)| *scale);
-        let of_rate = unit(&[
-            (&["bps", "bit", "bits"], 1.0),
-            (&["kbps", "kbit", "kbits"], 1e3),
-            (&["mbps", "mbit", "mbits"], 1e6),
-            (&["gbps", "gbit", "gbits"], 1e9),
-        ]);
-        // Of G-NetTrack's drive tests.
-        let of_rate = of_rate.or((has(&["bitrate"]) && has(&["dl", "ul"])).then_some(1e3));
-        let of_time = unit(&[
-            (&["ms", "msec", "milliseconds"], 1e-3),
-            (&["us", "usec", "microseconds"], 1e-6),
-            (&["s", "sec", "seconds"], 1.0),
-        ]);
-        if has(&["loss", "lost"]) {
-            return Some(Column::Loss(if has(&["percent", "pct"]) { 0.01 } else { 1.0 }));
-        }
-        if has(&["rtt"]) {
-            return Some(Column::RoundTrip(of_time.unwrap_or(0.0)));
-        }
-        if has(&["delay", "owd", "latency"]) {
-            return Some(Column::Delay(of_time.unwrap_or(0.0)));
-        }
-        if of_rate.is_some() || has(&["rate", "bitrate", "bandwidth", "throughput", "capacity"]) {
-            return Some(Column::Rate(of_rate.unwrap_or(0.0)));
-        }
-        has(&["time", "timestamp", "t", "seconds"]).then(|| Column::Time(of_time.unwrap_or(1.0)))
-    }
-}
-
 /// Rows with the columns' names before them.
 fn table(text: &str, taken: &Taken) -> Result<Trace, BadRecording> {
     let header = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#')).unwrap_or("");
@@ -228,9 +216,11 @@ fn table(text: &str, taken: &Taken) -> Result<Trace, BadRecording> {
     let mut reader = reader.from_reader(text.as_bytes());
     let names = reader.headers().map_err(|error| of_csv(&error))?.clone();
     let columns = Columns::of(&names, taken)?;
+    let mut same = Same::of(&names);
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| of_csv(&error))?;
+        same.check(&record)?;
         rows.push(columns.row(&record)?);
         if rows.len() > MAX_ROWS {
             let line = record.position().map_or(1, |position| position.line() as usize);
@@ -245,6 +235,33 @@ fn of_csv(error: &csv::Error) -> BadRecording {
     BadRecording::new(line, error.to_string(), "write rows of values, separated by commas")
 }
 
+/// Columns that must not change, by place and name, with what the first row has there.
+struct Same(Vec<(usize, &'static str, Option<String>)>);
+
+impl Same {
+    fn of(names: &StringRecord) -> Same {
+        let wanted = WetLinks::of(names.iter()).map_or(&[][..], WetLinks::same);
+        let place = |wanted: &&'static str| {
+            let at = names.iter().position(|name| name == *wanted)?;
+            Some((at, *wanted, None))
+        };
+        Same(wanted.iter().filter_map(place).collect())
+    }
+
+    fn check(&mut self, record: &StringRecord) -> Result<(), BadRecording> {
+        for (at, name, first) in &mut self.0 {
+            let value = record.get(*at).unwrap_or("");
+            let first = first.get_or_insert_with(|| value.to_owned());
+            if first != value {
+                let line = record.position().map_or(1, |position| position.line() as usize);
+                let why = format!("{name} is `{value}`, and before it was `{first}`: these are two paths");
+                return Err(BadRecording::new(line, why, "write the rows of one of them into a file"));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Which columns are read.
 struct Columns {
     time: (usize, f64),
@@ -257,8 +274,10 @@ struct Columns {
 
 impl Columns {
     fn of(names: &StringRecord, taken: &Taken) -> Result<Columns, BadRecording> {
+        let set = WetLinks::of(names.iter());
+        let column = |name: &str| set.map_or_else(|| Column::of(name), |set| set.column(name));
         let found: Vec<(usize, &str, Column)> =
-            names.iter().enumerate().filter_map(|(at, name)| Some((at, name, Column::of(name)?))).collect();
+            names.iter().enumerate().filter_map(|(at, name)| Some((at, name, column(name)?))).collect();
         let one = |wanted: fn(Column) -> Option<f64>| {
             found.iter().find_map(|(at, _, column)| Some((*at, wanted(*column)?)))
         };
@@ -283,6 +302,8 @@ impl Columns {
                 None => return Err(several(&rates, format!("there is no column of rates `{wanted}`"))),
             },
             (None, []) => None,
+            // What was used is not what the line could carry.
+            (None, _) if set.is_some_and(|set| !set.has_capacity()) => None,
             (None, [(at, _, scale)]) => Some((*at, *scale)),
             (None, _) => return Err(several(&rates, "several columns are rates".to_owned())),
         };
@@ -343,24 +364,6 @@ impl Columns {
 fn several(rates: &[(usize, &str, f64)], why: String) -> BadRecording {
     let names: Vec<&str> = rates.iter().map(|(_, name, _)| *name).collect();
     BadRecording::new(1, why, format!("say which: `column = \"NAME\"`, of {}", names.join(", ")))
-}
-
-/// Seconds of a date with a time of day, from year, month, day, hour, minute and second in this order.
-fn time_of_day(text: &str) -> Option<f64> {
-    let numbers: Vec<&str> =
-        text.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty()).collect();
-    let [year, month, day, hour, minute, second, ..] = numbers[..] else { return None };
-    let number = |word: &str| word.parse::<i64>().ok();
-    let (year, month, day) = (number(year)?, number(month)?, number(day)?);
-    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    // Days since 1 March 0000: leap days end the year.
-    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
-    let fraction = numbers.get(6).map_or(0.0, |digits| format!("0.{digits}").parse().unwrap_or(0.0));
-    let seconds = days * 86_400 + number(hour)? * 3600 + number(minute)? * 60 + number(second)?;
-    Some(seconds as f64 + fraction)
 }
 
 /// A log of cake-autorate: the shaper's rates over time, which say what the controller took the line for.
@@ -498,6 +501,21 @@ mod tests {
             ("t,rtt\n0,40ms\n1,40ms\n", (None, ms(20))),
             // Where both are there, the delay one way counts.
             ("t,rtt_ms,owd_ms\n0,40,30\n1,40,30\n", (None, ms(30))),
+            // Pantheon's constants: a line of 12 Mbit/s in one row.
+            ("1\n", (Some(12_000_000), None)),
+            // LeoReplayer's rates: from 0 on, a row for each 12 Mbit/s in a millisecond.
+            ("0\n0\n1\n1\n1\n2\n", (Some(36_000_000), None)),
+            // WetLinks' pings: half of the round trip; its dish, whose rates are what was used.
+            (
+                "site_name,timestamp_start,timestamp_end,target,ip_protocol,packet_loss,packets_send,ping_avg\n\
+                 OS,2023-09-14 15:12:00+02:00,x,a,4,0.0,10,40.0\nOS,2023-09-14 15:13:00+02:00,x,a,4,50.0,10,60.0\n",
+                (None, ms(25)),
+            ),
+            (
+                "site_name,timestamp,state,uplink,downlink,pop_ping_latency,ping_drop,mean_ping_latency\n\
+                 OS,2023-09-14T15:12:00,CONNECTED,0.1,0.2,30,0,31\nOS,2023-09-14T15:12:01,SEARCHING,0,0,,100,\n",
+                (None, ms(15)),
+            ),
             (
                 "Timestamp,State,DL_bitrate\n2018.01.25_08.03.28,I,2000\n2018.01.25_08.03.29,D,-\n\
                  2018.01.25_08.03.30,D,5000\n",
@@ -551,6 +569,29 @@ mod tests {
             ("DATA; 1; 2\n", "1: rows of cake-autorate's log without their names"),
             ("time,loss\n0,5\n1,6\n", "2: more than all packets are lost"),
             ("a,b\n1,2\n", "1: no column is a time"),
+            (
+                "5\n4\n",
+                "2: 4 ms is before the line above: times may not fall (one number of milliseconds per line; if",
+            ),
+            (
+                "site_name,timestamp_start,target,packet_loss,ping_avg\nOS,2023-09-14 15:12:00,a,0,1\n\
+                 OS,2023-09-14 15:12:01,b,0,1\n",
+                "3: target is `b`, and before it was `a`: these are two paths (write the rows of one of them into",
+            ),
+            (
+                "site_name,timestamp_start,download,upload\nOS,2023-09-14 15:12:00,1,1\n",
+                "1: several columns are rates (say which: `column = \"NAME\"`, of download, upload",
+            ),
+            (
+                "site_name,timestamp,pop_ping_latency,ping_drop\nOS,2023-09-14 15:12:00,1,101\n\
+                 OS,2023-09-14 15:12:01,1,0\n",
+                "2: more than all packets are lost",
+            ),
+            (
+                "site_name,timestamp,pop_ping_latency,ping_drop\nOS,2023-09-14 15:12:00,1,0\n\
+                 OS,2023-09-14 15:11:00,1,0\n",
+                "3: its time is not after that of the row before",
+            ),
             ("time,b\n1,2\n", "1: no column is a rate, a delay or a loss"),
             ("time,rate_mbit\nyesterday,2\n", "2: `yesterday` is no time"),
             ("time,rate_mbit\n0,1e300\n1,1\n", "2: this rate is above 1 Tbit/s"),
@@ -561,10 +602,32 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_seconds() {
-        let day = |a: &str, b: &str| time_of_day(b).zip(time_of_day(a)).map(|(b, a)| b - a);
-        assert_eq!(day("2024.02.28_23.59.59", "2024.02.29_00.00.00"), Some(1.0));
-        assert_eq!(day("2023.02.28_23.59.59", "2023.03.01_00.00.00"), Some(1.0));
-        assert_eq!(day("2023.12.31_23.59.59", "2024-01-01T00:00:00.5"), Some(1.5));
+    fn delays_of_leoreplayer() {
+        let found = delays("# of a trace\n24\n18\n\n18.5\n").map(|steps| Trace::nothing().with_delays(steps));
+        let trace = found.expect("delays").expect("a trace");
+        assert_eq!(trace.mean_delay().map(|mean| mean.0), Some(60_500_000 / 3));
+        let wrong = |text: &str| delays(text).map_err(|wrong| (wrong.line, wrong.why)).expect_err(text);
+        assert_eq!(wrong("24\nx\n"), (2, "`x` is no delay".into()));
+        assert_eq!(wrong("24\n-1\n"), (2, "`-1` is no delay".into()));
+        assert_eq!(wrong("24\n18 3\n"), (2, "`18 3` is no delay".into()));
+        assert_eq!(wrong("60001\n"), (1, "this delay is above a minute".into()));
+        assert_eq!(wrong("nan\n"), (1, "`nan` is no delay".into()));
+        assert_eq!(wrong(" \n# nothing\n"), (1, "it is empty".into()));
+        let many = "1\n".repeat(MAX_ROWS + 1);
+        assert_eq!(wrong(&many), (MAX_ROWS + 1, format!("more than {MAX_ROWS} rows")));
+    }
+
+    #[test]
+    fn a_table_of_wetlinks_has_what_is_asked_for() {
+        let dish = "site_name,timestamp,uplink,downlink,pop_ping_latency,ping_drop\n\
+                    OS,2023-09-14T15:12:00,1,20,30,0\nOS,2023-09-14T15:12:01,1,10,30,25\n";
+        let plain = read(dish, &Taken::default()).expect("a trace");
+        assert_eq!((plain.has_rates(), plain.has_delays(), plain.has_losses()), (false, true, true));
+        let used = Taken { column: Some("downlink".into()), ..Taken::default() };
+        assert_eq!(read(dish, &used).expect("a trace").mean_rate(), Some(15_000_000));
+        let iperf = "site_name,timestamp_start,server,download,upload\n\
+                     OS,2023-09-14T15:12:00,a,200000000,1\nOS,2023-09-14T15:12:01,a,100000000,3\n";
+        let up = Taken { column: Some("upload".into()), ..Taken::default() };
+        assert_eq!(read(iperf, &up).expect("a trace").mean_rate(), Some(2));
     }
 }

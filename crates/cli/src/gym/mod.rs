@@ -21,8 +21,8 @@ use tidegate_gym::{
 };
 use tidegate_packet::Nanos;
 use tidegate_scenario::presets::{LINE_PRESETS, LinePreset};
-use tidegate_scenario::recording;
 use tidegate_scenario::shell::quoted;
+use tidegate_scenario::{TraceSpec, recording};
 use tidegate_sessions::gym::{GymJob, GymWatch, MAX_CASES, details, play};
 
 /// Files of a directory that are taken for recordings at most.
@@ -216,6 +216,7 @@ fn lines(options: &Options) -> anyhow::Result<Vec<(GymLine, String)>> {
     };
     // Of a directory, and what stands in it besides recordings is passed over.
     let mut files: Vec<(PathBuf, bool)> = Vec::new();
+    let mut composed = Vec::new();
     if options.traces.is_empty() {
         LINE_PRESETS.iter().try_for_each(&mut of_preset)?;
     }
@@ -233,9 +234,23 @@ fn lines(options: &Options) -> anyhow::Result<Vec<(GymLine, String)>> {
         } else if path.exists() {
             files.push((path.to_owned(), false));
         } else {
-            bail!("{what}: there is no such file, and no such preset; presets are {}", LinePreset::names());
+            let spec =
+                TraceSpec::parse(what, &|name| Path::new(name).exists()).map_err(anyhow::Error::msg)?;
+            if spec.is_plain() {
+                bail!(
+                    "{what}: there is no such file, and no such preset; presets are {}",
+                    LinePreset::names()
+                );
+            }
+            let text = |name: &str| {
+                crate::input::scenario(Path::new(name)).map_err(|error| format!("{name}: {error}"))
+            };
+            let trace = spec.read(&text).map_err(anyhow::Error::msg)?;
+            composed.push((GymLine::of_trace(what, &trace, most).map_err(anyhow::Error::msg)?, what));
         }
     }
+    let about = |(line, what)| (line, format!("{what}, a quarter of it up"));
+    lines.extend(composed.into_iter().map(about));
     let mut passed_over = 0;
     for (path, of_directory) in files {
         let wrong = |why: String| anyhow::anyhow!("{}: {why}", path.display());

@@ -31,8 +31,8 @@ pub struct Options {
     /// Controllers to compare; default: tidegate, cake-autorate and sqm-autorate
     #[arg(value_name = "CONTROLLER", value_parser = ControllerChoice::named)]
     pub controllers: Vec<ControllerChoice>,
-    /// The lines: presets (lte, 5g-driving, starlink, cable-evening, dsl-retrain), recordings, directories
-    /// of them; default: all presets
+    /// The lines: presets (lte, 5g-driving, starlink, cable-evening, dsl-retrain), recordings, parts of them
+    /// scaled and joined (`a.csv:skip=30s+b.csv:scale=0.5`), directories of them; default: all presets
     #[arg(long, value_name = "PRESET|FILE|DIR", value_delimiter = ',', conflicts_with = "failures")]
     pub traces: Vec<String>,
     /// The loads (up, down, both, bursts, bbr, idle); default: all but idle

@@ -4,6 +4,7 @@ use super::options::Options;
 use std::io::ErrorKind;
 use std::path::Path;
 use tidegate_packet::Rate;
+use tidegate_scenario::TraceSpec;
 use tidegate_scenario::presets::{LinePreset, VaryingLine};
 use tidegate_scenario::shell::quoted;
 use tidegate_sim::Trace;
@@ -90,14 +91,19 @@ fn varying_by_name(options: &Options, preset: &LinePreset) -> Result<TrialLink, 
     Ok(TrialLink { up: up_rate, down: down_rate, line: Some(line) })
 }
 
-/// A recording.
+/// A recording, or what is made of several.
 ///
 /// # Errors
 /// It cannot be read: the line and what to do.
 fn recording(file: &Path) -> Result<Trace, String> {
-    let text = crate::input::result_text(file).map_err(|error| format!("{error:#}"))?;
-    tidegate_scenario::recording(&text)
-        .map_err(|wrong| format!("{}:{}: {}; {}", file.display(), wrong.line, wrong.why, wrong.remedy))
+    let Some(name) = file.to_str() else {
+        // A name that is no text has no options.
+        let text = crate::input::result_text(file).map_err(|error| format!("{error:#}"))?;
+        return tidegate_scenario::recording(&text)
+            .map_err(|wrong| format!("{}:{}: {}; {}", file.display(), wrong.line, wrong.why, wrong.remedy));
+    };
+    let spec = TraceSpec::parse(name, &|name| Path::new(name).exists())?;
+    spec.read(&|name| crate::input::result_text(Path::new(name)).map_err(|error| format!("{error:#}")))
 }
 
 /// The link with the rates that the options or a short policy name.

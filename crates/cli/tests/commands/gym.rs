@@ -198,3 +198,61 @@ fn programs_that_break_are_stopped_named_and_scored_as_such() {
     let kept = text.lines().find(|line| line.starts_with("fixed:0.8")).expect("a row");
     assert!(kept.contains(" ms"), "{kept}");
 }
+
+/// Recordings are cut, scaled and joined wherever a command line names one; files of such names come first.
+#[test]
+fn recordings_are_composed_where_they_are_named() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("composed");
+    fs::write(place.0.join("a.csv"), "time,rate_mbit\n0,1\n1,2\n2,3\n").expect("a recording");
+    fs::write(place.0.join("b+c.csv"), "time,rate_mbit\n0,8\n1,8\n").expect("a recording");
+    fs::write(place.0.join("bw_1.txt"), "1\n2\n3\n4\n").expect("a recording");
+    fs::write(place.0.join("delay_1.txt"), "24\n18\n").expect("delays");
+    fs::write(place.0.join("p.batch"), "qdisc add dev eth0 root fq_codel\n").expect("a policy");
+    let mean = |trace: &str| {
+        let words = ["try", "p.batch", "--up", "5mbit", "--trace", trace, "-d", "2s", "--load", "idle"];
+        let output = tidegate(&place, &words);
+        assert_eq!(output.status.code(), Some(0), "{trace}: {}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.lines().next().unwrap_or_default().split(',').nth(1).unwrap_or_default().trim().to_owned()
+    };
+    for (trace, expected) in [
+        (",a.csv", "2.00 Mbit/s down in the mean"),
+        (",a.csv:skip=2s", "3.00 Mbit/s down in the mean"),
+        (",a.csv:length=1s+b+c.csv", "3.00 Mbit/s down in the mean"),
+        (",b+c.csv:scale=0.5", "4.00 Mbit/s down in the mean"),
+        (",bw_1.txt:delays=delay_1.txt", "12.0 Mbit/s down in the mean"),
+    ] {
+        if trace.contains("s+b+c") {
+            // The name is found only if it is all that is named.
+            let output = tidegate(&place, &["try", "p.batch", "--up", "5mbit", "--trace", trace]);
+            assert!(String::from_utf8_lossy(&output.stderr).contains("cannot read b: "), "{output:?}");
+            continue;
+        }
+        assert_eq!(mean(trace), expected, "{trace}");
+    }
+    for (trace, expected) in [
+        (",a.csv:skip=3s", "a.csv:1: `skip` leaves nothing of the recording; it is 3 s long: skip less"),
+        (",a.csv:skp=1s", "`skp` is no option of a recording; there are column, scale"),
+        (
+            ",a.csv+bw_1.txt:delays=delay_1.txt",
+            "bw_1.txt: it has delays, and the first has none; join recordings",
+        ),
+        (",a.csv+none.csv", "cannot read none.csv: there is no such file"),
+    ] {
+        let output = tidegate(&place, &["try", "p.batch", "--up", "5mbit", "--trace", trace]);
+        assert_eq!(output.status.code(), Some(2), "{trace}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(expected), "{trace}: {stderr}");
+    }
+    let words =
+        ["gym", "fixed:0.8", "--loads", "down", "--duration", "1", "--mean", "0", "--cases", "--traces"];
+    let output = tidegate(&place, &[&words[..], &["a.csv:scale=0.2+a.csv"]].concat());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("a.csv:scale=0.2+a.csv/down"), "{output:?}");
+    let words = ["shell", "--trace", "a.csv:skip=1s,bw_1.txt:delays=delay_1.txt:loop=false", "--", "true"];
+    let output = tidegate(&place, &words);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,12 +1,14 @@
 //! What the directions of a link are like.
 
 use super::beside::Beside;
+use crate::composed::{MAX_LOOPS, MAX_PARTS, SCALES, Shaping, with_delays};
 use crate::model::{BufferSize, LinkDirection};
 use crate::presets::LinePreset;
-use crate::recorded::{Taken, read};
+use crate::recorded::{BadRecording, Taken, read};
 use crate::tables::{
-    Diagnostic, Keys, TableValue, number, plain, rate, share, size, size_or_time, some_span, span, text,
+    Diagnostic, Keys, TableValue, list, number, plain, rate, share, size, size_or_time, some_span, span, text,
 };
+use std::path::{Path, PathBuf};
 use tidegate_packet::Nanos;
 use tidegate_sim::{Cells, Impairment, LinkFraming, LossModel, Reorder, Trace};
 use tidegate_syntax::quantity::SizeOrTime;
@@ -202,32 +204,90 @@ fn reorder(value: TableValue<'_>) -> Result<Reorder, Diagnostic> {
     Ok(Reorder { share: which, by })
 }
 
-/// A recording beside the scenario's file: its name, or a table with how it is taken.
+/// A recording beside the scenario's file: its name, a table with how it is taken, or several joined.
 fn trace(value: TableValue<'_>, beside: &Beside<'_>) -> Result<Trace, Diagnostic> {
     let DeValue::Table(_) = value.get_ref() else { return recorded(value, beside, &Taken::default()) };
     let mut keys = Keys::of(value)?;
-    if let Some(name) = keys.get("preset") {
-        let trace = generated(name, &mut keys)?;
-        keys.finish()?;
+    let place = keys.place();
+    let scale = keys.read("scale", factor)?.unwrap_or(1.0);
+    let skip = keys.read("skip", span)?.unwrap_or_default();
+    let trace = match (keys.get("preset"), keys.get("join")) {
+        (Some(name), None) => scaled(generated(name, &mut keys)?, skip, scale, &place)?,
+        (None, Some(parts)) => scaled(joined(parts, beside)?, skip, scale, &place)?,
+        (None, None) => from_file(&mut keys, (skip, scale), beside)?,
+        (Some(_), Some(parts)) => {
+            return Err(Diagnostic::new(
+                parts.span(),
+                "`join` beside `preset`",
+                "name the preset in the list",
+            ));
+        }
+    };
+    let mut shaping = Shaping {
+        length: keys.read("length", some_span)?,
+        offset: keys.read("offset", span)?.unwrap_or_default(),
+        ..Shaping::default()
+    };
+    if let Some(value) = keys.get("loop") {
+        match value.get_ref() {
+            DeValue::Boolean(begins_again) => shaping.is_lasting = !begins_again,
+            _ => shaping.loops = number(value, 1, MAX_LOOPS)? as u32,
+        }
+    }
+    keys.finish()?;
+    shaping.of(trace).map_err(|why| Diagnostic::new(place, why, "take another part of it"))
+}
+
+/// A trace that has its recording already, cut and scaled.
+fn scaled(
+    trace: Trace,
+    skip: Nanos,
+    scale: f64,
+    place: &std::ops::Range<usize>,
+) -> Result<Trace, Diagnostic> {
+    let failed = |why: String| Diagnostic::new(place.clone(), why, "skip less, or scale by less");
+    let trace = if skip > Nanos(0) { trace.part(skip, None).map_err(failed)? } else { trace };
+    if scale == 1.0 {
         return Ok(trace);
     }
-    let file =
-        keys.need("file", "missing file: `file = \"lte.csv\"`, beside this one, or `preset = \"lte/down\"`")?;
+    trace.with_rates().and_then(|trace| trace.scaled(scale)).map_err(failed)
+}
+
+/// Recordings one after the other.
+fn joined(value: TableValue<'_>, beside: &Beside<'_>) -> Result<Trace, Diagnostic> {
+    let parts = list(value)?;
+    if parts.is_empty() || parts.len() > MAX_PARTS {
+        let how = format!("write 1 to {MAX_PARTS} recordings: `join = [\"a.csv\", \"b.csv\"]`");
+        return Err(Diagnostic::new(value.span(), "this is no list of recordings", how));
+    }
+    let traces = parts.iter().map(|part| trace(part, beside)).collect::<Result<Vec<_>, _>>()?;
+    Trace::joined(&traces).map_err(|(at, why)| {
+        Diagnostic::new(parts[at].span(), why, "join recordings that have the same: rates, delays, losses")
+    })
+}
+
+/// A recording of a file, with LeoReplayer's delays beside it if these are named.
+fn from_file(
+    keys: &mut Keys<'_>,
+    (skip, scale): (Nanos, f64),
+    beside: &Beside<'_>,
+) -> Result<Trace, Diagnostic> {
+    let remedy =
+        "missing file: `file = \"lte.csv\"`, beside this one, `preset = \"lte/down\"`, or `join = […]`";
+    let file = keys.need("file", remedy)?;
     let column = keys.read("column", |value| text(value).map(str::to_owned))?;
-    let scale = keys.read("scale", |value| {
-        let factor = plain(value)?.parse::<f64>().ok().filter(|factor| (1e-6..=1e6).contains(factor));
-        factor.ok_or_else(|| {
-            Diagnostic::new(
-                value.span(),
-                "this is not a factor",
-                "write one from 0.000001 to 1000000: `scale = 0.5`",
-            )
-        })
-    })?;
-    let skip = keys.read("skip", span)?;
-    keys.finish()?;
-    let taken = Taken { column, scale: scale.unwrap_or(1.0), skip: skip.unwrap_or_default() };
-    recorded(file, beside, &taken)
+    let trace = recorded(file, beside, &Taken { column, scale, skip })?;
+    let Some(name) = keys.get("delays") else { return Ok(trace) };
+    let (path, content) = content(name, beside, "name LeoReplayer's file of delays beside this file")?;
+    with_delays(trace, &content).map_err(|wrong| of_recording(name, &path, wrong))
+}
+
+fn factor(value: TableValue<'_>) -> Result<f64, Diagnostic> {
+    let factor = plain(value)?.parse::<f64>().ok().filter(|factor| SCALES.contains(factor));
+    factor.ok_or_else(|| {
+        let how = "write one from 0.000001 to 1000000: `scale = 0.5`";
+        Diagnostic::new(value.span(), "this is not a factor", how)
+    })
 }
 
 /// One direction of a preset: `lte/down`.
@@ -252,17 +312,22 @@ pub(super) fn seed(keys: &mut Keys<'_>) -> Result<u64, Diagnostic> {
 }
 
 fn recorded(name: TableValue<'_>, beside: &Beside<'_>, taken: &Taken) -> Result<Trace, Diagnostic> {
+    let how =
+        "name a recording beside this file: one of mahimahi's, seconds and Mbit/s, or a table with names";
+    let (path, content) = content(name, beside, how)?;
+    read(&content, taken).map_err(|wrong| of_recording(name, &path, wrong))
+}
+
+/// The text of a file that a value names.
+fn content(name: TableValue<'_>, beside: &Beside<'_>, how: &str) -> Result<(PathBuf, String), Diagnostic> {
     let path = beside.join(text(name)?);
-    let content = beside.text(&path).map_err(|error| {
-        let how =
-            "name a recording beside this file: one of mahimahi's, seconds and Mbit/s, or a table with names";
-        Diagnostic::new(name.span(), format!("{}: {error}", path.display()), how)
-    })?;
-    read(&content, taken).map_err(|wrong| {
-        Diagnostic::new(
-            name.span(),
-            format!("{}:{}: {}", path.display(), wrong.line, wrong.why),
-            wrong.remedy,
-        )
-    })
+    match beside.text(&path) {
+        Ok(content) => Ok((path, content)),
+        Err(error) => Err(Diagnostic::new(name.span(), format!("{}: {error}", path.display()), how)),
+    }
+}
+
+/// What is wrong with a recording, where it is named.
+fn of_recording(name: TableValue<'_>, path: &Path, wrong: BadRecording) -> Diagnostic {
+    Diagnostic::new(name.span(), format!("{}:{}: {}", path.display(), wrong.line, wrong.why), wrong.remedy)
 }

@@ -323,3 +323,102 @@ fn a_title_is_one_line() {
     let forged = error(&format!("title = \"T\\n3 of 3 hold\"\n{GOOD}"));
     assert!(forged.contains("a title has no line breaks"), "{forged}");
 }
+
+/// Recordings beside a scenario.
+struct Recordings;
+
+impl crate::Files for Recordings {
+    fn exists(&self, path: &Path) -> bool {
+        self.text(path).is_ok()
+    }
+
+    fn text(&self, path: &Path) -> Result<String, crate::FileError> {
+        match path.to_str() {
+            Some("x/a.csv") => Ok("time,rate_mbit\n0,1\n1,2\n2,3\n".to_owned()),
+            Some("x/b.csv") => Ok("time,rate_mbit,delay_ms\n0,1,5\n1,2,6\n".to_owned()),
+            Some("x/bw_1.txt") => Ok("0\n0\n1\n2\n2\n2\n".to_owned()),
+            Some("x/delay_1.txt") => Ok("24\n18\n".to_owned()),
+            Some("x/77.72mbps.trace") => Ok("1\n2\n".to_owned()),
+            _ => Err(crate::FileError::new("there is no such file")),
+        }
+    }
+
+    fn policy(&self, _: &crate::PolicyFile) -> Result<crate::PolicyCommands, crate::FileError> {
+        Err(crate::FileError::new("there are no policies here"))
+    }
+}
+
+/// Recordings are cut, scaled, begun elsewhere, repeated and joined, and what is wrong is said where it is.
+#[test]
+fn recordings_are_composed() {
+    let home = |trace: &str| {
+        format!(
+            "[home]\nup = '1mbit'\ndown = '9mbit'\nup-line = {{ trace = {trace} }}\n[[traffic]]\nping = 'a -> server'\n"
+        )
+    };
+    let parsed = |trace: &str| {
+        let text = home(trace);
+        parse(Path::new("x/home.toml"), &text, &Recordings)
+            .map(|scenario| scenario.cables[2].up.trace.clone().expect("a trace"))
+            .map_err(|wrong| format!("[{}] {}; {}", &text[wrong.at], wrong.reason, wrong.remedy))
+    };
+    let seconds = |trace: &str| {
+        let trace = parsed(trace)?;
+        let carried = |n| trace.carries(Nanos::secs(n), Nanos::secs(n + 1)).unwrap_or(0) / 125_000;
+        Ok::<_, String>((0..5).map(carried).collect::<Vec<u64>>())
+    };
+    for (trace, expected) in [
+        ("{ file = 'a.csv', skip = '1s', scale = 2 }", [4, 6, 4, 6, 4]),
+        ("{ file = 'a.csv', length = '2s', offset = '1s' }", [2, 1, 2, 1, 2]),
+        ("{ file = 'a.csv', loop = false }", [1, 2, 3, 3, 3]),
+        ("{ join = ['a.csv', { file = 'a.csv', length = '1s', loop = 2 }] }", [1, 2, 3, 1, 1]),
+        ("{ join = ['a.csv', 'a.csv'], scale = 0.5, skip = '2s', length = '2s' }", [1, 0, 1, 0, 1]),
+        (
+            "{ join = ['a.csv', { join = ['a.csv'], skip = '2s' }], loop = false, offset = '1s' }",
+            [2, 3, 3, 1, 1],
+        ),
+    ] {
+        assert_eq!(seconds(trace), Ok(expected.to_vec()), "{trace}");
+    }
+    let leo = parsed("{ file = 'bw_1.txt', delays = 'delay_1.txt' }").expect("a trace");
+    assert_eq!((leo.mean_rate(), leo.mean_delay()), (Some(36_000_000), Some(Nanos::millis(21))));
+    for (trace, expected) in [
+        ("{ join = [] }", "[[]] this is no list of recordings; write 1 to 64 recordings"),
+        (
+            "{ join = ['a.csv', 'b.csv'] }",
+            "['b.csv'] it has delays, and the first has none; join recordings that",
+        ),
+        ("{ join = ['a.csv', 'none.csv'] }", "['none.csv'] x/none.csv: there is no such file"),
+        ("{ join = ['a.csv'], preset = 'lte/up' }", "`join` beside `preset`"),
+        ("{ join = ['a.csv'], file = 'a.csv' }", "unknown key"),
+        ("{ file = 'a.csv', skip = '3s' }", "x/a.csv:1: `skip` leaves nothing of the recording"),
+        ("{ join = ['a.csv'], skip = '3s' }", "it is 3 s long: nothing of it is left; skip less"),
+        ("{ file = 'a.csv', loop = 0 }", "[0] "),
+        ("{ file = 'a.csv', scale = 0 }", "[0] this is not a factor"),
+        ("{ file = 'a.csv', length = '0s' }", "['0s'] "),
+        ("{ file = 'b.csv', delays = 'delay_1.txt' }", "x/delay_1.txt:1: the recording has delays already"),
+        ("{ file = 'a.csv', delays = 'a.csv' }", "['a.csv'] x/a.csv:1: `time,rate_mbit` is no delay"),
+        ("{ delays = 'delay_1.txt' }", "`file` is missing"),
+    ] {
+        let found = parsed(trace).expect_err(trace);
+        assert!(found.contains(expected), "{trace}: {found}");
+    }
+}
+
+/// The emulators of Pantheon (Yan and others, 2018) are a trace, a delay, a loss and a queue in packets, and
+/// docs/scenario.md says which keys these are.
+#[test]
+fn an_emulator_of_pantheon_is_a_link() {
+    let text = "[links.emulator]\nbetween = ['client', 'server']\ndelay = '51ms'\n\
+                both = { trace = '77.72mbps.trace' }\nup = { loss = '0.06%', buffer = '94 packets' }\n\
+                [[traffic]]\nping = 'client -> server'\n";
+    let scenario = parse(Path::new("x/p.toml"), text, &Recordings).expect("a scenario");
+    let link = &scenario.cables[0];
+    assert_eq!((link.up.delay, link.down.delay), (Some(Nanos::millis(51)), Some(Nanos::millis(51))));
+    assert_eq!(link.up.buffer, Some(crate::model::BufferSize::Packets(94)));
+    assert_eq!(
+        link.up.impairment.as_ref().map(|impairment| impairment.loss.clone()),
+        Some(tidegate_sim::LossModel::Random(0.0006))
+    );
+    assert!(link.up.trace.is_some() && link.down.trace.is_some() && link.down.impairment.is_none());
+}

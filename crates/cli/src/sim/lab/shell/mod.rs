@@ -30,6 +30,7 @@ use std::time::Instant;
 use tidegate_lab::experiment::RealNetwork;
 use tidegate_lab::load::PingLoad;
 use tidegate_packet::{Nanos, Time};
+use tidegate_scenario::TraceSpec;
 use tidegate_scenario::lay::{self, LaidOut, START};
 use tidegate_scenario::model::Scenario;
 use tidegate_scenario::prepare;
@@ -263,11 +264,14 @@ fn described(options: &Options) -> anyhow::Result<String> {
     {
         let mut keys: Vec<String> = line.iter().cloned().collect();
         if let Some(trace) = options.trace.get(number).filter(|file| !file.as_os_str().is_empty()) {
-            let path = std::path::absolute(trace)?;
-            keys.push(format!(
-                "trace = {}",
-                quoted(path.to_str().context("a recording's path is not text")?)
-            ));
+            let name = trace.to_str().context("a recording's path is not text")?;
+            let spec =
+                TraceSpec::parse(name, &|name| Path::new(name).exists()).map_err(anyhow::Error::msg)?;
+            let path = |name: &str| -> anyhow::Result<String> {
+                let path = std::path::absolute(name)?;
+                Ok(path.to_str().context("a recording's path is not text")?.to_owned())
+            };
+            keys.push(format!("trace = {}", spec.to_toml(&path)?));
         }
         if !keys.is_empty() {
             text += &format!("{key} = {{ {} }}\n", keys.join(", "));

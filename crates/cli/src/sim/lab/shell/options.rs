@@ -36,7 +36,7 @@ pub struct Options {
     pub preset: Option<String>,
     /// What the upload carried over time, and the download: recordings, as `trace` of a link in a scenario
     /// (mahimahi, seconds and Mbit/s, a table), one of which may be empty; what they do not record is as the
-    /// other options have it
+    /// other options have it. Parts, scaled and joined: `a.csv:skip=30s+b.csv:scale=0.5` (docs/scenario.md)
     #[arg(long, value_name = "UP[,DOWN]", value_delimiter = ',', value_parser = crate::trial::maybe_file)]
     pub trace: Vec<PathBuf>,
     /// The line's upload rate
