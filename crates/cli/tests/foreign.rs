@@ -44,7 +44,7 @@ fn in_words_of_the_command_line() {
     let place = Place::new("foreign-words");
     let name = format!("no{CANARY}such");
     let file = name.as_str();
-    let cases: [&[&str]; 32] = [
+    let cases: [&[&str]; 33] = [
         &["check", file],
         &["explain", file, PACKET],
         &["graph", file],

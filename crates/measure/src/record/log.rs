@@ -68,8 +68,9 @@ impl WayLog {
         self.arrived == 0
     }
 
-    /// Takes up a stream; returns the bytes of IP packets that were sent.
-    pub(super) fn take(&mut self, tagged: TaggedStream, trace: &StreamTrace) -> u64 {
+    /// Takes up a stream, of an exchange that was cut off or not; returns the bytes of IP packets that were
+    /// sent.
+    pub(super) fn take(&mut self, tagged: TaggedStream, trace: &StreamTrace, is_cut: bool) -> u64 {
         self.last_from = self.phases.len();
         let before = self.packets.len();
         let mut at = before;
@@ -90,7 +91,14 @@ impl WayLog {
             let packets = self.packets[phase.from..phase.to].iter().filter(|packet| packet.sent.is_some());
             packets.count() as u64 * u64::from(u32::from(phase.train.payload) + self.headers)
         };
-        self.phases[self.last_from..].iter().map(sent).sum()
+        let bytes = self.phases[self.last_from..].iter().map(sent).sum();
+        if is_cut {
+            // What became of these was not reported: they are not lost.
+            self.packets[before..].iter_mut().filter(|packet| packet.arrived.is_none()).for_each(|packet| {
+                packet.sent = None;
+            });
+        }
+        bytes
     }
 
     /// The packets of a phase by the clocks of both ends: when each was sent and when it came, ns from any

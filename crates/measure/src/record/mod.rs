@@ -28,7 +28,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use log::WayLog;
-use plan::{Budget, Planner};
+use plan::{Budget, NoChunk, Planner};
 use types::SECOND;
 
 /// How much is sent before it is looked at what came, ns.
@@ -61,11 +61,13 @@ pub fn record<P: Path>(
     let mut progress = RecordingProgress::default();
     while cut.is_none() && progress.done_ns < request.length_ns && !logs.iter().all(WayLog::is_dead) {
         let left = request.length_ns - progress.done_ns;
-        let length = left.min(CHUNK_NS).min(request.most_ns);
-        let streams = plan::chunk(&mut planner, &budget, length, left);
-        let Some(streams) = streams else {
-            budget.is_spent = true;
-            break;
+        let length = left.min(CHUNK_NS).min((request.most_ns / 2).max(SECOND));
+        let streams = match plan::chunk(&mut planner, &budget, length, left) {
+            Ok(streams) => streams,
+            Err(why) => {
+                budget.ended = Some(why);
+                break;
+            }
         };
         for log in &mut logs {
             log.begin_recording();
@@ -92,7 +94,7 @@ fn carry_out<P: Path>(
     let exchange = Exchange { up: up.stream(), down: down.stream() };
     let outcome = path.carry_out(&exchange)?;
     for ((log, stream), trace) in logs.iter_mut().zip([up, down]).zip([&outcome.up, &outcome.down]) {
-        budget.sent += log.take(stream, trace);
+        budget.sent += log.take(stream, trace, outcome.cut.is_some());
     }
     Ok(outcome.cut)
 }
@@ -108,12 +110,13 @@ fn evaluated(
     let outcome = log::joined(&mut logs);
     let delays = oneway::read(&outcome);
     let mut caveats: Vec<String> = delays.caveats.clone();
-    if budget.is_spent {
-        caveats.push(format!(
-            "the budget was spent after {} of {} s",
-            done_ns / SECOND,
-            request.length_ns.div_ceil(SECOND)
-        ));
+    let (done, all) = (done_ns / SECOND, request.length_ns.div_ceil(SECOND));
+    match budget.ended {
+        Some(NoChunk::Budget) => caveats.push(format!("the budget was spent after {done} of {all} s")),
+        Some(NoChunk::Server) => caveats.push(format!(
+            "the server allows too little to go on after {done} of {all} s (`tidegate serve --rate` there)"
+        )),
+        None => {}
     }
     let mut ways = logs.iter().zip(planner).zip([&delays.up, &delays.down]).map(|((log, planner), side)| {
         (log.has_recording() && !log.is_dead()).then(|| evaluate::direction(log, planner, side))

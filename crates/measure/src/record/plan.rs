@@ -58,14 +58,14 @@ pub(super) struct Budget {
     whole: u64,
     /// Bytes of IP packets so far.
     pub(super) sent: u64,
-    /// There was no more for another chunk.
-    pub(super) is_spent: bool,
+    /// Why the recording ended early.
+    pub(super) ended: Option<NoChunk>,
 }
 
 impl Budget {
     pub(super) fn new(request: &RecordingRequest) -> Budget {
         let whole = request.budget.clamp(LEAST_BUDGET, MOST_BUDGET);
-        Budget { whole, sent: 0, is_spent: false }
+        Budget { whole, sent: 0, ended: None }
     }
 
     fn left(&self) -> u64 {
@@ -79,6 +79,15 @@ struct Shape {
     interval_ns: u64,
     packets: u32,
     light: u32,
+}
+
+/// Why no more trains can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoChunk {
+    /// The budget has too little left.
+    Budget,
+    /// The server does not even allow a short train in eight seconds.
+    Server,
 }
 
 /// Why trains are not as they should be.
@@ -98,6 +107,7 @@ pub(super) struct Planner {
     pub(super) headers: u32,
     most_bits_per_second: f64,
     most_packets: u32,
+    most_ns: u64,
     /// Full packets per second: the highest of late, and the usual.
     highest: f64,
     usual: f64,
@@ -118,6 +128,7 @@ impl Planner {
             headers: request.headers,
             most_bits_per_second: request.most_bits_per_second as f64 * ALLOWED,
             most_packets: request.most_packets,
+            most_ns: request.most_ns,
             highest: 1000.0,
             usual: 1000.0,
             is_known: false,
@@ -182,6 +193,7 @@ impl Planner {
         let mut packets = (bytes / full) as u32;
         let allowed = self.allowed(u64::from(packets) * gap_ns + rest_ns);
         packets = packets.min(allowed as u32).min(self.most_packets);
+        packets = packets.min((self.most_ns.saturating_sub(rest_ns) / gap_ns) as u32);
         if packets < FIRST_TRAIN || !self.is_known {
             return TaggedStream::default();
         }
@@ -270,7 +282,7 @@ impl Planner {
     }
 
     /// Trains for so many bytes a second, in a chunk of this length.
-    fn shape(&mut self, bytes_per_second: f64, length_ns: u64) -> Option<Shape> {
+    fn shape(&mut self, bytes_per_second: f64, length_ns: u64) -> Result<Shape, NoChunk> {
         let light_share = (bytes_per_second * LIGHT_SHARE / self.light_per_second()).min(1.0);
         let for_trains = bytes_per_second - light_share * self.light_per_second();
         let (mut interval_ns, fewest) = self.interval();
@@ -278,25 +290,28 @@ impl Planner {
         let fewest = f64::from(fewest);
         let least = fewest.max(self.usual * SHORT_TRAIN_NS / 1e9);
         let by_budget = |interval_ns: u64| for_trains * interval_ns as f64 / 1e9 / self.full_ip();
-        while by_budget(interval_ns) < least && interval_ns < EACH_SECOND_NS {
+        let may = |interval_ns: u64| by_budget(interval_ns).min(self.allowed(interval_ns));
+        while may(interval_ns) < least && interval_ns < EACH_SECOND_NS {
             interval_ns *= 2;
         }
-        while by_budget(interval_ns) < fewest && interval_ns < LONG_NS {
+        while may(interval_ns) < fewest && interval_ns < LONG_NS {
             interval_ns *= 2;
         }
         let interval_ns = interval_ns.min(length_ns.max(INTERVAL_NS));
-        let most = by_budget(interval_ns);
-        if most < fewest {
-            return None;
+        let (most, allowed) = (by_budget(interval_ns), self.allowed(interval_ns));
+        if allowed < fewest {
+            return Err(NoChunk::Server);
         }
-        let allowed = self.allowed(interval_ns);
+        if most < fewest {
+            return Err(NoChunk::Budget);
+        }
         let best = self.best_train(interval_ns, fewest as u32);
-        let packets = best.min(most).min(allowed).max(fewest);
+        let packets = best.min(most).min(allowed);
         self.limited.by_line |= !is_fast;
         self.limited.by_server |= allowed < least.min(most);
-        self.limited.by_budget |= most < least || (is_fast && interval_ns > EACH_SECOND_NS);
+        self.limited.by_budget |= most < least || (is_fast && interval_ns > EACH_SECOND_NS && most < allowed);
         let light = (interval_ns * LIGHT_PART / 100) as f64 / LIGHT_GAP_NS as f64 * light_share;
-        Some(Shape { interval_ns, packets: packets as u32, light: (light as u32).max(2) })
+        Ok(Shape { interval_ns, packets: packets as u32, light: (light as u32).max(2) })
     }
 
     /// A chunk of trains. `begins_ns` later than the other direction's.
@@ -333,13 +348,13 @@ impl Planner {
     }
 }
 
-/// The next chunk, both ways; `None`: the budget has no more for one. `left_ns` is to be recorded still.
+/// The next chunk, both ways. `left_ns` is to be recorded still.
 pub(super) fn chunk(
     planners: &mut [Planner; 2],
     budget: &Budget,
     length_ns: u64,
     left_ns: u64,
-) -> Option<[TaggedStream; 2]> {
+) -> Result<[TaggedStream; 2], NoChunk> {
     let seconds = left_ns as f64 / 1e9;
     let whole = budget.left() as f64 / seconds;
     // The direction that needs less gets what it needs, up to half; the other one the rest.
@@ -361,7 +376,7 @@ pub(super) fn chunk(
         };
         stream.phases.iter().map(|(_, phase)| of(phase)).sum::<u64>()
     };
-    (streams.iter().map(bytes).sum::<u64>() <= budget.left()).then_some(streams)
+    if streams.iter().map(bytes).sum::<u64>() <= budget.left() { Ok(streams) } else { Err(NoChunk::Budget) }
 }
 
 #[cfg(test)]
@@ -384,7 +399,7 @@ mod tests {
                 let request = RecordingRequest { budget, ..RecordingRequest::default() };
                 let mut both = [planner(rate, &request), planner(rate * 5.0, &request)];
                 let left = Budget::new(&request);
-                let Some(streams) = chunk(&mut both, &left, 10 * SECOND, 60 * SECOND) else {
+                let Ok(streams) = chunk(&mut both, &left, 10 * SECOND, 60 * SECOND) else {
                     assert!(budget < 20_000_000, "{rate} {budget}");
                     continue;
                 };
@@ -410,17 +425,23 @@ mod tests {
     fn what_limits_trains_is_known() {
         let rich = RecordingRequest { budget: 2_000_000_000, ..RecordingRequest::default() };
         let mut fast = planner(50e6, &rich);
-        assert_eq!(fast.shape(1e7, 10 * SECOND).map(|shape| shape.interval_ns), Some(SECOND / 4));
+        assert_eq!(fast.shape(1e7, 10 * SECOND).map(|shape| shape.interval_ns), Ok(SECOND / 4));
         assert_eq!(fast.limited, Limited::default());
         // 8 packets need 11 kB: a train each four seconds.
         let mut poor = planner(50e6, &rich);
-        assert_eq!(poor.shape(4_000.0, 10 * SECOND).map(|shape| shape.interval_ns), Some(4 * SECOND));
+        assert_eq!(poor.shape(4_000.0, 10 * SECOND).map(|shape| shape.interval_ns), Ok(4 * SECOND));
         assert!(poor.limited.by_budget && !poor.limited.by_server);
-        assert_eq!(poor.shape(100.0, 10 * SECOND), None);
-        let few = RecordingRequest { most_bits_per_second: 500_000, ..rich };
+        assert_eq!(poor.shape(100.0, 10 * SECOND), Err(NoChunk::Budget));
+        let few = RecordingRequest { most_bits_per_second: 120_000, ..rich };
         let mut held = planner(50e6, &few);
-        assert!(held.shape(1e7, 10 * SECOND).is_some() && held.limited.by_server, "{:?}", held.limited);
+        let shape = held.shape(1e7, 10 * SECOND).expect("trains");
+        assert!(
+            held.limited.by_server && !held.limited.by_budget && shape.packets >= LEAST_TRAIN,
+            "{shape:?}"
+        );
+        let hardly = RecordingRequest { most_bits_per_second: 10_000, ..rich };
+        assert_eq!(planner(50e6, &hardly).shape(1e7, 10 * SECOND), Err(NoChunk::Server));
         let mut slow = planner(50e3, &rich);
-        assert!(slow.shape(1e6, 10 * SECOND).is_some() && slow.limited.by_line, "{:?}", slow.limited);
+        assert!(slow.shape(1e6, 10 * SECOND).is_ok() && slow.limited.by_line, "{:?}", slow.limited);
     }
 }
