@@ -51,13 +51,17 @@ fn described(text: &str) -> Vec<(String, String)> {
         if let Some(head) = line.strip_prefix("document ") {
             let (head, about) = head.split_once(": ").expect(line);
             let (name, form) = head.split_once(' ').expect(line);
-            let member = format!("tidegate_{name}");
-            let number: u64 = form.parse().expect(line);
-            let schema = json!({
+            let mut schema = json!({
                 "$schema": "https://json-schema.org/draft/2020-12/schema",
-                "title": name, "description": about, "type": "object", "required": [&member],
-                "properties": {&member: {"description": FORM, "const": number}}, "$defs": {},
+                "title": name, "description": about, "type": "object", "required": [],
+                "properties": {}, "$defs": {},
             });
+            if form != "-" {
+                let member = format!("tidegate_{name}");
+                let number: u64 = form.parse().expect(line);
+                schema["required"] = json!([&member]);
+                schema["properties"] = json!({&member: {"description": FORM, "const": number}});
+            }
             all.push((name.to_owned(), schema));
             of = None;
             continue;

@@ -56,6 +56,7 @@ pub use options::{CaptureOptions, DEFAULT_TIMEOUT, Output};
 pub use place::{CallFrame, SourceLine, SourceWord};
 pub use run::{devices_of, run_in_turn, run_script};
 pub use sandbox::{available, played_by};
+pub use scan::check_program;
 pub use script_run::{Exit, Recorded, ScriptRun};
 pub use shell::Shell;
 pub use shim::dispatch;

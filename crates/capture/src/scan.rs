@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -274,10 +274,59 @@ fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
     if line.is_empty() {
         return Ok(vec!["sh".into()]);
     }
-    let (program, option) = match line.split_once([' ', '\t']) {
+    if let Some(missing) = missing_interpreter(line) {
+        return Err(CaptureError::NoInterpreter { script: path.to_owned(), interpreter: missing.to_owned() });
+    }
+    let (program, option) = words_of(line);
+    let mut words: Vec<OsString> = vec![program.into()];
+    words.extend(option.filter(|option| !option.is_empty()).map(OsString::from));
+    Ok(words)
+}
+
+/// The most of a file that the kernel looks at for a `#!` line, bytes.
+const FIRST_LINE: u64 = 256;
+
+/// Whether a program can be run by its path, as far as its first line shows: the interpreter of its `#!` line
+/// is there.
+///
+/// # Errors
+/// It is not, with its name; the file cannot be read; its lines end in CR LF.
+pub fn check_program(path: &Path) -> Result<(), CaptureError> {
+    let mut first = Vec::new();
+    let file = File::open(path).map_err(|error| CaptureError::read(path, &error))?;
+    file.take(FIRST_LINE).read_to_end(&mut first).map_err(|error| CaptureError::read(path, &error))?;
+    let first = first.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let Some(line) = first.strip_prefix(b"#!") else { return Ok(()) };
+    if line.ends_with(b"\r") {
+        return Err(CaptureError::CarriageReturns(path.to_owned(), 1));
+    }
+    let line = String::from_utf8_lossy(line);
+    let line = line.trim();
+    // The kernel searches no path for it, and it is started in `/`.
+    let (program, _) = words_of(line);
+    let missing = match Path::new("/").join(program).exists() {
+        false => Some(program),
+        true => missing_interpreter(line),
+    };
+    match missing {
+        Some(missing) => {
+            Err(CaptureError::NoInterpreter { script: path.to_owned(), interpreter: missing.to_owned() })
+        }
+        None => Ok(()),
+    }
+}
+
+/// The program of a `#!` line, and what stands behind it.
+fn words_of(line: &str) -> (&str, Option<&str>) {
+    match line.split_once([' ', '\t']) {
         Some((program, option)) => (program, Some(option.trim())),
         None => (line, None),
-    };
+    }
+}
+
+/// The interpreter that a `#!` line wants, if it is not there.
+fn missing_interpreter(line: &str) -> Option<&str> {
+    let (program, option) = words_of(line);
     let env = program.ends_with("/env");
     let wanted = if env {
         option
@@ -292,12 +341,7 @@ fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
         let dirs = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&dirs).any(|dir| dir.join(wanted).exists())
     };
-    if !found {
-        return Err(CaptureError::NoInterpreter { script: path.to_owned(), interpreter: wanted.to_owned() });
-    }
-    let mut words: Vec<OsString> = vec![program.into()];
-    words.extend(option.filter(|option| !option.is_empty()).map(OsString::from));
-    Ok(words)
+    (!found).then_some(wanted)
 }
 
 fn devices(commands: &[Command], args: &[String]) -> Vec<String> {

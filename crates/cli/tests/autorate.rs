@@ -148,17 +148,39 @@ fn a_shaper_that_somebody_replaces_is_left_alone_and_found_again() {
 fn wrong_usage_has_a_remedy() {
     let Some(computer) = computer("autorate-wrong") else { return };
     let config = computer.policy("config.sh", "touch canary\n");
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 20] = [
         (&["eth0"], "no hosts to probe: name one"),
-        (&["none0", "--target", "127.0.0.1"], "none0: "),
-        (&["lo", "--target", "127.0.0.1"], "the noqueue at the root of lo holds no rate: give it one"),
-        (&["eth0", "--down", "eth0", "--target", "127.0.0.1"], "eth0 cannot shape both directions"),
-        (&["eth0", "--controller", "known"], "which is not known live"),
-        (&["eth0", "--target", "127.0.0.1", "--min", "30mbit"], "must rise in this order"),
-        (&["eth0", "--target", "127.0.0.1", "--max", "30mbit,9mbit"], "whose device is not given"),
+        (&["none0", "--target", "192.0.2.1"], "`ip link` lists the devices that there are"),
+        (&["lo", "--target", "192.0.2.1"], "the noqueue at the root of lo holds no rate: give it one"),
+        (&["eth0", "--down", "eth0", "--target", "192.0.2.1"], "eth0 cannot shape both directions"),
+        (&["eth0", "--controller", "known"], "which is not known live; there are tidegate, tidegate:AIM"),
+        (&["eth0", "--controller", "program:./x"], "can be tried in `tidegate gym`, not run live; there are"),
+        (&["eth0", "--controller", "mine"], "cake-autorate, sqm-autorate, pid, fixed:SHARE\n"),
         (
-            &["eth0", "--target", "127.0.0.1", "--controller", "cake-autorate", "--cake-config", &config],
+            &["eth0", "--target", "192.0.2.1", "--min", "30mbit"],
+            "must rise in this order, from 8.00 kbit/s: give them with --min, --base and --max",
+        ),
+        (&["eth0", "--target", "192.0.2.1", "--max", "30mbit,9mbit"], "whose device is not given"),
+        (
+            &["eth0", "--target", "192.0.2.1", "--controller", "cake-autorate", "--cake-config", &config],
             "line 1: `touch canary` is no setting",
+        ),
+        // No hosts beyond the line.
+        (&["eth0", "--target", "127.3.2.1"], "target 127.3.2.1: it is this computer, and what is sent there"),
+        (&["eth0", "--target", "::1"], "target ::1: it is this computer"),
+        (&["eth0", "--target", "::ffff:127.0.0.1"], "it is this computer"),
+        (
+            &["eth0", "--target", "0.0.0.0"],
+            "target 0.0.0.0: it is no host's address: name a host beyond the line",
+        ),
+        (&["eth0", "--target", "::"], "target ::: it is no host's address"),
+        (&["eth0", "--target", "224.0.0.1"], "target 224.0.0.1: it is a multicast address"),
+        (&["eth0", "--target", "ff02::1"], "target ff02::1: it is a multicast address"),
+        (&["eth0", "--target", "255.255.255.255", "--dry-run"], "it is the broadcast address"),
+        (&["eth0", "--target", "192.0.2.1", "--log", "/dev/stdout"], "--json prints the same lines"),
+        (
+            &["eth0", "--target", "192.0.2.1", "--log", &config],
+            "config.sh holds something else than lines of",
         ),
     ];
     for (words, expected) in cases {
@@ -166,6 +188,159 @@ fn wrong_usage_has_a_remedy() {
         assert_eq!(output.status.code(), Some(2), "{words:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(expected), "{words:?}: {}", stderr(&output));
     }
+}
+
+/// A shaper below the lowest rate that is set could not be put back as it was.
+#[test]
+fn a_shaper_that_is_too_slow_is_refused_with_a_remedy() {
+    let Some(computer) = computer("autorate-slow") else { return };
+    computer.tc("tc qdisc del dev eth0 root");
+    computer.tc("tc qdisc add dev eth0 root handle 5: tbf rate 4kbit burst 9000b limit 70000b");
+    let output = computer.tidegate(&["autorate", "eth0", "--controller", "fixed:1"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let expected = "tbf 5: of eth0 has 4.00 kbit/s, and no rate below 8.00 kbit/s is set: give it the rate to \
+                    begin with (`tc qdisc change`";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+}
+
+#[test]
+fn what_cannot_be_logged_ends_it_with_the_files_name_and_a_code_of_its_own() {
+    let Some(computer) = computer("autorate-log") else { return };
+    let found = computer.installed("eth0");
+    let fixed = ["autorate", "eth0", "--controller", "fixed:0.5", "--duration", "300ms", "--log"];
+    let with = |path: &str| computer.tidegate(&[&fixed[..], &[path]].concat());
+    let full = with("/dev/full");
+    assert_eq!(full.status.code(), Some(74), "{}", stderr(&full));
+    assert!(stderr(&full).contains("cannot write /dev/full: No space left"), "{}", stderr(&full));
+    assert_eq!(computer.installed("eth0"), found);
+    done(&with("/dev/null"));
+
+    // A pipe could hold it up, so it is refused before anything is changed.
+    let pipe = computer.files.0.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let held = with(&pipe.to_string_lossy());
+    assert_eq!(held.status.code(), Some(2), "{}", stderr(&held));
+    assert!(stderr(&held).contains("it is no regular file; name one"), "{}", stderr(&held));
+
+    let log = computer.files.0.join("log");
+    done(&with(&log.to_string_lossy()));
+    let first = lines(&log).len();
+    done(&with(&log.to_string_lossy()));
+    assert!(first > 2 && lines(&log).len() == 2 * first, "{first}");
+}
+
+#[test]
+fn quiet_prints_nothing_that_goes_its_usual_course() {
+    let Some(computer) = computer("autorate-quiet") else { return };
+    let words = ["autorate", "eth0", "--controller", "fixed:0.5", "--duration", "300ms"];
+    assert!(done(&computer.tidegate(&words)).contains("running; Ctrl-C ends it"));
+    assert_eq!(done(&computer.tidegate(&[&words[..], &["-q"]].concat())), "");
+    let decisions = done(&computer.tidegate(&[&words[..], &["-q", "--decisions"]].concat()));
+    assert_eq!(decisions, "upload: 10.0 Mbit/s on eth0: the rate is fixed\n");
+}
+
+/// The end of a terminal ends it, and it puts the rate back itself; under nohup it goes on.
+#[test]
+fn a_hangup_ends_it_and_under_nohup_it_does_not() {
+    let Some(computer) = computer("autorate-hangup") else { return };
+    let found = computer.installed("eth0");
+    let out = computer.files.0.join("lines");
+    let hang_up = |pid: u32| {
+        assert!(Command::new("kill").args(["-HUP", &pid.to_string()]).status().expect("kill").success());
+    };
+    let words = ["eth0", "--controller", "fixed:0.5", "--json"];
+    let mut child = started(&computer, &words, &out);
+    until("a decision", || has(&out, "decision"));
+    hang_up(child.id());
+    assert!(child.wait().expect("it ends").success());
+    assert!(has(&out, "ended"));
+    assert_eq!(computer.installed("eth0"), found);
+
+    let mut command = Command::new("nohup");
+    command.args([TIDEGATE, "autorate", "eth0", "--controller", "fixed:0.5", "--json", "--duration", "1s"]);
+    command.env("TIDEGATE_RUN", computer.files.0.join("run")).stdin(Stdio::null()).stderr(Stdio::null());
+    command.stdout(fs::File::create(&out).expect("a file"));
+    let mut child = computer.place.go(move || command.spawn()).expect("the thread is there").expect("nohup");
+    until("a decision", || has(&out, "decision"));
+    hang_up(child.id());
+    assert!(child.wait().expect("it ends").success());
+    let all = lines(&out);
+    let at =
+        |event: &str| all.iter().find(|line| line["event"] == event).and_then(|line| line["at"].as_f64());
+    let took = at("ended").zip(at("begun")).map(|(ended, begun)| ended - begun);
+    assert!(took.is_some_and(|took| took > 0.9), "{took:?}");
+}
+
+#[test]
+fn a_dry_run_shows_what_stands_in_the_way() {
+    let Some(computer) = computer("autorate-dry") else { return };
+    let dry = ["autorate", "eth0", "--controller", "fixed:0.5", "--dry-run"];
+    // A missing permission has a code of its own.
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-all", "--inh-caps=-all", TIDEGATE, "autorate", "eth0", "--dry-run"]);
+    command.args(["--target", "192.0.2.1"]).env("TIDEGATE_RUN", computer.files.0.join("run"));
+    match computer.place.go(move || command.output()).expect("the thread is there") {
+        Ok(output) => {
+            assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+            assert!(stderr(&output).contains("CAP_NET_RAW"), "{}", stderr(&output));
+        }
+        Err(error) => println!("SKIPPED: there is no setpriv ({error})"),
+    }
+
+    let out = computer.files.0.join("lines");
+    let mut child = started(&computer, &["eth0", "--controller", "fixed:0.5", "--json"], &out);
+    until("a decision", || has(&out, "decision"));
+    let slower = computer.installed("eth0");
+    let second = computer.tidegate(&dry);
+    assert_eq!(second.status.code(), Some(2), "{}", stderr(&second));
+    let said = format!("the rate of eth0 is controlled already, by process {}", child.id());
+    assert!(stderr(&second).contains(&said), "{}", stderr(&second));
+
+    // Both are killed, so that the record stays.
+    let pid = child.id().to_string();
+    let guard = Command::new("pgrep").args(["-P", &pid]).output().expect("pgrep");
+    let guard = String::from_utf8(guard.stdout).expect("text");
+    assert!(Command::new("kill").args(["-9", guard.trim(), &pid]).status().expect("kill").success());
+    child.wait().expect("it is dead");
+    let left = done(&computer.tidegate(&dry));
+    assert!(left.contains("a run puts back 20.0 Mbit/s first") && left.contains("--restore"), "{left}");
+    let plan = common::computer::json(&computer.tidegate(&[&dry[..], &["--json"]].concat()));
+    assert_eq!((&plan["left"][0]["device"], &plan["left"][0]["rate"]), (&"eth0".into(), &20_000_000.into()));
+    assert_eq!(computer.installed("eth0"), slower, "nothing was changed");
+
+    // What cannot be put back is kept until it is.
+    computer.tc("tc qdisc del dev eth0 root");
+    for _ in 0..2 {
+        let restored = computer.tidegate(&["autorate", "eth0", "--restore"]);
+        let said = stderr(&restored);
+        assert_eq!(restored.status.code(), Some(1), "{said}");
+        assert!(said.contains("NOT put back") && said.contains("what to put back is kept"), "{said}");
+    }
+    computer.tc("tc qdisc add dev eth0 root handle 1: htb default 10");
+    computer.tc("tc class add dev eth0 parent 1: classid 1:10 htb rate 3mbit burst 9000b");
+    let restored = done(&computer.tidegate(&["autorate", "eth0", "--restore"]));
+    assert!(restored.contains("eth0 has 20.0 Mbit/s again"), "{restored}");
+    let nothing = done(&computer.tidegate(&["autorate", "eth0", "--restore"]));
+    assert!(nothing.contains("nothing to put back on eth0"), "{nothing}");
+}
+
+/// A lock that is not one is named with what to do.
+#[test]
+fn a_lock_that_cannot_be_taken_has_a_remedy() {
+    let Some(computer) = computer("autorate-lock") else { return };
+    let words = ["autorate", "eth0", "--controller", "fixed:0.5", "--duration", "100ms"];
+    done(&computer.tidegate(&words));
+    let run = computer.files.0.join("run");
+    let net = fs::read_dir(&run).expect("made").flatten().next().expect("a directory").path();
+    let lock = fs::read_dir(&net).expect("made").flatten().map(|entry| entry.path());
+    let lock = lock.into_iter().find(|path| path.extension().is_some_and(|end| end == "steering"));
+    let lock = lock.expect("a lock");
+    fs::remove_file(&lock).expect("it is there");
+    std::os::unix::fs::symlink("/nowhere", &lock).expect("a link");
+    let output = computer.tidegate(&words);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("the lock of eth0 cannot be taken; remove that file"), "{said}");
 }
 
 /// Real TCP and the real clock: half a line, and the rate follows.

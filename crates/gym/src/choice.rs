@@ -37,14 +37,37 @@ impl ControllerChoice {
     /// Their names, for an error's remedy.
     pub const NAMES: &'static str =
         "tidegate, tidegate:AIM, cake-autorate, sqm-autorate, pid, program:PATH, fixed:SHARE, known";
+    /// The names of those that can run live: no program, and not the yardstick.
+    pub const LIVE_NAMES: &'static str =
+        "tidegate, tidegate:AIM, cake-autorate, sqm-autorate, pid, fixed:SHARE";
     /// The shares that [`ControllerChoice::Fixed`] takes.
     pub const SHARES: RangeInclusive<f64> = 0.01..=100.0;
+
+    /// The one of that name, for live use.
+    ///
+    /// # Errors
+    /// A name that is none; a program; the yardstick, which knows the line's capacity.
+    pub fn named_live(name: &str) -> Result<ControllerChoice, String> {
+        let why = match ControllerChoice::read(name, ControllerChoice::LIVE_NAMES)? {
+            ControllerChoice::Known => {
+                "the controller `known` knows the line's capacity, which is not known live"
+            }
+            ControllerChoice::Program(_) => "programs can be tried in `tidegate gym`, not run live",
+            other => return Ok(other),
+        };
+        Err(format!("{why}; there are {}", ControllerChoice::LIVE_NAMES))
+    }
 
     /// The one of that name.
     ///
     /// # Errors
     /// A name that is none.
     pub fn named(name: &str) -> Result<ControllerChoice, String> {
+        ControllerChoice::read(name, ControllerChoice::NAMES)
+    }
+
+    /// The one of that name, with the names that there are for an error's remedy.
+    fn read(name: &str, names: &str) -> Result<ControllerChoice, String> {
         match name {
             "tidegate" => Ok(ControllerChoice::Own),
             "cake-autorate" => Ok(ControllerChoice::CakeAutorate(None)),
@@ -64,7 +87,7 @@ impl ControllerChoice {
                     Err("program: needs the path of a program: program:./mine.py".into())
                 }
                 Some(("program", path)) => Ok(ControllerChoice::Program(path.to_owned())),
-                _ => Err(format!("unknown controller {other:?}; there are {}", ControllerChoice::NAMES)),
+                _ => Err(format!("unknown controller {other:?}; there are {names}")),
             },
         }
     }
@@ -148,6 +171,21 @@ mod tests {
         ] {
             let why = ControllerChoice::named(name).expect_err(name);
             assert!(why.starts_with(expected), "{name}: {why}");
+        }
+    }
+
+    #[test]
+    fn live_there_is_no_program_and_no_yardstick_and_none_is_offered() {
+        assert_eq!(ControllerChoice::named_live("pid"), Ok(ControllerChoice::Pid));
+        for (name, expected) in [
+            ("known", "the controller `known` knows the line's capacity, which is not known live; there are"),
+            ("program:./mine.py", "programs can be tried in `tidegate gym`, not run live; there are"),
+            ("mine", "unknown controller \"mine\"; there are tidegate, tidegate:AIM"),
+        ] {
+            let why = ControllerChoice::named_live(name).expect_err(name);
+            assert!(why.starts_with(expected), "{name}: {why}");
+            let (_, offered) = why.split_once("there are ").expect("names");
+            assert!(!offered.contains("program") && !offered.contains("known"), "{name}: {why}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! A control group for all processes of one sandbox, which bounds their memory with the kernel's own for
-//! them: pages, files in memory, pipes, socket buffers, links.
+//! them: pages, files in memory, pipes, socket buffers, links. And their number: the limit of processes that
+//! each has (`RLIMIT_NPROC`) does not hold the host's root. In version 1 of the kernel's interface that is a
+//! group of its own, in version 2 the same one.
 //!
 //! Made beside the caller's group or below it, where the caller may do so: as root, or where systemd has
 //! delegated a subtree to the user. Elsewhere there is none, and the caller counts.
@@ -26,6 +28,9 @@ const MAX_TCP_MEMORY: u64 = 64 << 20;
 const REMOVALS: u32 = 4000;
 const REMOVE_EVERY: Duration = Duration::from_micros(250);
 
+/// Processes that the sandbox itself may need beside the program's, and the file of the bound.
+const OWN_PROCESSES: u32 = 32;
+const PROCESSES: &str = "pids.max";
 /// How many names are tried for a group.
 const NAMES: u32 = 64;
 
@@ -48,20 +53,70 @@ pub enum Shortage {
     Outer,
 }
 
-/// A control group with a bound of memory. Dropping it removes it; its processes must be ending by then.
+/// The control groups of one sandbox: that which bounds memory, and that which bounds the number of processes
+/// where it is another one.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
+    memory: Option<Group>,
+    processes: Option<Group>,
+}
+
+impl Cgroup {
+    /// Makes the groups whose processes may hold so many bytes of memory together, and be so many (0: any
+    /// number) beside the sandbox's own; `None` where we can make none.
+    pub(crate) fn create(max_memory: u64, max_processes: u32) -> Option<Self> {
+        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let most = (max_processes > 0).then(|| max_processes.saturating_add(OWN_PROCESSES));
+        let memory = Group::create(&own, &mounts, max_memory);
+        if let (Some(group), Some(most)) =
+            (memory.as_ref().filter(|group| group.version == Version::Two), most)
+        {
+            // The number is another controller, which the group above may not hand down.
+            let _ = fs::write(group.dir.join(PROCESSES), most.to_string());
+        }
+        let processes = most.and_then(|most| Group::of_processes(&own, &mounts, most));
+        (memory.is_some() || processes.is_some()).then_some(Cgroup { memory, processes })
+    }
+
+    /// Moves a process, and with it those that it will start, into the groups. The kernel takes 5 to 13 ms for
+    /// it: it waits until every processor has passed a quiet point.
+    pub(crate) fn take(&self, pid: u32) -> io::Result<()> {
+        // Both, though one may fail.
+        let all =
+            [&self.memory, &self.processes].map(|group| group.as_ref().map_or(Ok(()), |one| one.take(pid)));
+        all.into_iter().collect()
+    }
+
+    /// Has the kernel killed a process of the group for want of memory, and whose?
+    pub(crate) fn ran_out(&self) -> Option<Shortage> {
+        self.memory.as_ref().and_then(Group::ran_out)
+    }
+}
+
+/// A control group. Dropping it removes it; its processes must be ending by then.
+#[derive(Debug)]
+struct Group {
     dir: PathBuf,
     version: Version,
 }
 
-impl Cgroup {
-    /// Makes a group whose processes may hold so many bytes of memory together; `None` where we can make
-    /// none.
-    pub(crate) fn create(max_memory: u64) -> Option<Self> {
-        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        let (version, mount, path) = own_group(&own, &mounts)?;
+impl Group {
+    /// Makes a group in version 1's hierarchy of numbers of processes, with this bound.
+    fn of_processes(own: &str, mounts: &str, most: u32) -> Option<Self> {
+        let (version, mount, path) = own_group(own, mounts, "pids")?;
+        if version != Version::One {
+            return None;
+        }
+        let parent = join(&mount, &path);
+        remove_leftovers(&parent);
+        let group = Self { dir: make_dir(&parent)?, version };
+        fs::write(group.dir.join(PROCESSES), most.to_string()).ok()?;
+        Some(group)
+    }
+
+    fn create(own: &str, mounts: &str, max_memory: u64) -> Option<Self> {
+        let (version, mount, path) = own_group(own, mounts, "memory")?;
         let parent = match version {
             Version::One => join(&mount, &path),
             Version::Two => [Some(path.as_path()), path.parent()]
@@ -94,14 +149,11 @@ impl Cgroup {
         }
     }
 
-    /// Moves a process, and with it those that it will start, into the group. The kernel takes 5 to 13 ms for
-    /// it: it waits until every processor has passed a quiet point.
-    pub(crate) fn take(&self, pid: u32) -> io::Result<()> {
+    fn take(&self, pid: u32) -> io::Result<()> {
         fs::write(self.dir.join("cgroup.procs"), pid.to_string())
     }
 
-    /// Has the kernel killed a process of the group for want of memory, and whose?
-    pub(crate) fn ran_out(&self) -> Option<Shortage> {
+    fn ran_out(&self) -> Option<Shortage> {
         let read = |file: &str| fs::read_to_string(self.dir.join(file)).unwrap_or_default();
         let number = |file: &str| read(file).trim().parse::<u64>().unwrap_or(0);
         let events = read(match self.version {
@@ -122,7 +174,7 @@ impl Cgroup {
     }
 }
 
-impl Drop for Cgroup {
+impl Drop for Group {
     fn drop(&mut self) {
         for _ in 0..REMOVALS {
             match fs::remove_dir(&self.dir) {
@@ -177,13 +229,13 @@ fn hands_down_memory(dir: &Path) -> bool {
         .is_ok_and(|controllers| controllers.split_whitespace().any(|controller| controller == "memory"))
 }
 
-/// The group of this process that bounds memory: where its hierarchy is mounted, and the path from there.
-fn own_group(own: &str, mounts: &str) -> Option<(Version, PathBuf, PathBuf)> {
+/// The group of this process in the hierarchy of a controller: where that is mounted, and the path from there.
+fn own_group(own: &str, mounts: &str, controller: &str) -> Option<(Version, PathBuf, PathBuf)> {
     let (mut first, mut second) = (None, None);
     for line in own.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
-        if controllers.split(',').any(|controller| controller == "memory") {
+        if controllers.split(',').any(|one| one == controller) {
             first = Some(path);
         } else if controllers.is_empty() {
             second = Some(path);
@@ -192,19 +244,19 @@ fn own_group(own: &str, mounts: &str) -> Option<(Version, PathBuf, PathBuf)> {
     // A controller is in one hierarchy only: where version 1 has it, version 2 has not.
     let (version, path) =
         first.map(|path| (Version::One, path)).or(second.map(|path| (Version::Two, path)))?;
-    let (root, mount) = mounts.lines().find_map(|line| hierarchy(line, version))?;
+    let (root, mount) = mounts.lines().find_map(|line| hierarchy(line, version, controller))?;
     let path = Path::new(path).strip_prefix(root).ok()?;
     let inside = path.components().all(|component| matches!(component, Component::Normal(_)));
     inside.then(|| (version, mount, path.to_owned()))
 }
 
-/// From a line of mountinfo: the group that is mounted, and where, if it is the hierarchy that bounds memory.
-fn hierarchy(line: &str, version: Version) -> Option<(PathBuf, PathBuf)> {
+/// From a line of mountinfo: the group that is mounted, and where, if it is the hierarchy of a controller.
+fn hierarchy(line: &str, version: Version, controller: &str) -> Option<(PathBuf, PathBuf)> {
     let (mount, system) = line.split_once(" - ")?;
     let mut system = system.split(' ');
     let (kind, options) = (system.next()?, system.nth(1)?);
     let wanted = match version {
-        Version::One => kind == "cgroup" && options.split(',').any(|option| option == "memory"),
+        Version::One => kind == "cgroup" && options.split(',').any(|option| option == controller),
         Version::Two => kind == "cgroup2",
     };
     let mut fields = mount.split(' ').skip(3);
@@ -235,14 +287,23 @@ mod tests {
 
     #[test]
     fn our_own_group_is_found_in_either_version() {
-        let found = |own| own_group(own, MOUNTS).map(|(version, mount, path)| (version, join(&mount, &path)));
+        let found = |own| {
+            own_group(own, MOUNTS, "memory").map(|(version, mount, path)| (version, join(&mount, &path)))
+        };
         let one = "8:pids:/\n4:cpu,memory:/a/b\n0::/c\n";
         assert_eq!(found(one), Some((Version::One, "/sys/fs/cgroup/memory/a/b".into())));
         assert_eq!(found("8:pids:/\n0::/c\n"), Some((Version::Two, "/sys/fs/cgroup/uni fied/c".into())));
         assert_eq!(found("0::/\n"), Some((Version::Two, "/sys/fs/cgroup/uni fied".into())));
         // A group that lies outside what is mounted.
         assert_eq!(found("0::/../other\n"), None);
-        assert_eq!(own_group("0::/c\n", "35 31 0:32 /a /sys/fs/cgroup rw - cgroup2 cgroup2 rw"), None);
+        let outside = own_group("0::/c\n", "35 31 0:32 /a /sys/fs/cgroup rw - cgroup2 cgroup2 rw", "memory");
+        assert_eq!(outside, None);
+        let numbers = "36 31 0:33 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n".to_owned() + MOUNTS;
+        let of = |own| {
+            own_group(own, &numbers, "pids").map(|(version, mount, path)| (version, join(&mount, &path)))
+        };
+        assert_eq!(of(one), Some((Version::One, "/sys/fs/cgroup/pids".into())));
+        assert_eq!(of("0::/c\n"), Some((Version::Two, "/sys/fs/cgroup/uni fied/c".into())));
         assert_eq!(found("8:pids:/\n"), None);
     }
 

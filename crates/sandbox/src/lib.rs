@@ -131,7 +131,8 @@ impl Sandbox {
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(|error| SandboxError::new("open the control socket", error.into()))?;
-        let cgroup = (spec.max_memory > 0).then(|| Cgroup::create(spec.max_memory)).flatten();
+        let cgroup = (spec.max_memory > 0).then(|| Cgroup::create(spec.max_memory, spec.max_processes));
+        let cgroup = cgroup.flatten();
         let mut command = Command::new(&spec.executable);
         command
             .arg0(OUTER)
@@ -321,7 +322,9 @@ fn set_up(
         let mut notes = Vec::new();
         let listener = handshake(control, outer, spec, users, tell, &mut notes);
         if let Ok(Some(Err(error))) = mover.join() {
-            notes.push(format!("memory is not bounded by a control group: {error}"));
+            notes.push(format!(
+                "memory, or the number of processes, is not bounded by a control group: {error}"
+            ));
         }
         listener.map(|listener| (listener, notes))
     })

@@ -7,7 +7,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use libc::{SIGINT, SIGTERM, SIGTSTP, c_int, sigaction};
+use libc::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, c_int, sigaction};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
@@ -75,6 +75,19 @@ pub fn event_fd() -> io::Result<OwnedFd> {
         install(number, ring, true)?;
     }
     Ok(heard)
+}
+
+/// Makes the descriptor of [`event_fd`] readable on SIGHUP, the end of a terminal, too; where that is ignored,
+/// as under nohup(1), it stays so.
+///
+/// # Errors
+/// No handler can be installed.
+pub fn also_on_hangup() -> io::Result<()> {
+    let before = install(SIGHUP, ring, false)?;
+    if before.sa_sigaction == libc::SIG_IGN {
+        exchange(SIGHUP, &before)?;
+    }
+    Ok(())
 }
 
 /// While this lives, Ctrl-C does not end this process.

@@ -99,6 +99,22 @@ pub fn open_to_continue(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Renames a regular file to its name with `suffix` behind it, in its directory: what had that name is
+/// replaced.
+///
+/// # Errors
+/// See [`write()`]; or there is none, or it is no regular file.
+pub fn set_aside(path: &Path, suffix: &str) -> io::Result<()> {
+    let place = PathTarget::find_file(path)?;
+    let kind = place.found.as_ref().map(|found| FileType::from_raw_mode(found.st_mode));
+    if place.in_proc || kind != Some(FileType::RegularFile) {
+        return Err(refused("it is no regular file; name one"));
+    }
+    let mut aside = place.name.clone();
+    aside.push(suffix);
+    Ok(renameat(&place.dir, &place.name, &place.dir, &aside)?)
+}
+
 /// Removes the temporary files of processes that died while they wrote this file. Only for a file that no
 /// other process writes now.
 pub fn remove_unfinished(path: &Path) {
@@ -444,6 +460,22 @@ mod tests {
         assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o640);
         write(&dir.join("new"), b"1").expect("written");
         assert_eq!(names(&dir), ["new", "report"]);
+        fs::remove_dir_all(dir).expect("removed");
+    }
+
+    #[test]
+    fn what_is_set_aside_is_beside_its_place_and_a_link_is_followed() {
+        let dir = directory("aside");
+        fs::write(dir.join("log"), "new").expect("written");
+        fs::write(dir.join("log.1"), "old").expect("written");
+        symlink("log", dir.join("link")).expect("a link");
+        set_aside(&dir.join("link"), ".1").expect("set aside");
+        assert_eq!(names(&dir), ["link", "log.1"]);
+        assert_eq!(fs::read(dir.join("log.1")).expect("there"), b"new");
+        // Nothing there, a device, a directory.
+        for path in [dir.join("log"), PathBuf::from("/dev/null"), dir.clone()] {
+            assert!(set_aside(&path, ".1").is_err(), "{}", path.display());
+        }
         fs::remove_dir_all(dir).expect("removed");
     }
 

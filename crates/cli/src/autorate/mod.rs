@@ -19,7 +19,7 @@ use tidegate_measure::numbers::rate;
 use tidegate_prober::probe_targets::{ProbeTargets, TargetEvent};
 use tidegate_prober::{AddressFamily, ProbeClock, addresses};
 use tidegate_sessions::autorate::{
-    AutorateEvent, AutorateOptions, AutoratePlan, PutBack, guard, plan, restore, run,
+    AutorateEvent, AutorateOptions, AutoratePlan, LeftBehind, PutBack, guard, obstacles, plan, restore, run,
 };
 use tidegate_sys::{interrupt, poll, service};
 
@@ -40,10 +40,13 @@ pub fn command(options: &Options) -> ExitCode {
 /// A permission that is missing has a code of its own.
 fn exit_of(error: &anyhow::Error) -> CliExit {
     let is_denied = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<tidegate_sessions::Error>().is_some_and(|error| {
-            error.io().is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
-                || matches!(error.field(), Some(tidegate_prober::Error::NotAllowed { .. }))
-        })
+        let of_prober =
+            |error: &tidegate_prober::Error| matches!(error, tidegate_prober::Error::NotAllowed { .. });
+        cause.downcast_ref::<tidegate_prober::Error>().is_some_and(of_prober)
+            || cause.downcast_ref::<tidegate_sessions::Error>().is_some_and(|error| {
+                error.io().is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+                    || error.field().is_some_and(of_prober)
+            })
     };
     if error.chain().any(is_denied) {
         eprintln!("  this needs root (CAP_NET_ADMIN and CAP_NET_RAW)");
@@ -62,12 +65,15 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     }
     let wanted = wanted(options)?;
     if options.dry_run {
+        let left = obstacles(&wanted)?;
         let plan = plan(&wanted)?;
-        return dry(&plan, &wanted, options);
+        return dry(&plan, &left, &wanted, options);
     }
     let mut log = options.log.as_deref().map(LineLog::open).transpose()?;
     let mut failed = false;
     let stop = interrupt::event_fd()?;
+    // The end of a terminal is the end of this, too, and the rates are put back; under nohup it is not.
+    interrupt::also_on_hangup()?;
     let mut tell = |event: AutorateEvent| -> std::io::Result<()> {
         if let AutorateEvent::Ended(all) = &event {
             failed = all.iter().any(|(_, done)| done.is_err());
@@ -83,8 +89,18 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         if options.json {
             return crate::output::next(&as_line);
         }
-        let is_decision = matches!(event, AutorateEvent::Decision { .. });
-        if is_decision && !options.decisions {
+        let is_wanted = match &event {
+            AutorateEvent::Decision { .. } => options.decisions,
+            // With --quiet what goes its usual course is not said.
+            AutorateEvent::Begun(_)
+            | AutorateEvent::Idle
+            | AutorateEvent::Active
+            | AutorateEvent::Seen
+            | AutorateEvent::Back(_) => !crate::output::is_quiet(),
+            AutorateEvent::Ended(all) => failed || all.is_empty() || !crate::output::is_quiet(),
+            AutorateEvent::Blind | AutorateEvent::Gone(_) | AutorateEvent::Earlier(_) => true,
+        };
+        if !is_wanted {
             return Ok(());
         }
         crate::output::next(&format!("{}\n", words(&event, &wanted)))
@@ -183,12 +199,32 @@ fn assumed(direction: RateDirection, options: &AutorateOptions) -> String {
     }
 }
 
-fn dry(plan: &AutoratePlan, options: &AutorateOptions, given: &Options) -> anyhow::Result<CliExit> {
+fn dry(
+    plan: &AutoratePlan,
+    left: &[(String, LeftBehind)],
+    options: &AutorateOptions,
+    given: &Options,
+) -> anyhow::Result<CliExit> {
     let replies = tried(options)?;
     if given.json {
-        crate::output::text(&log::plan_line(plan, options, &replies));
+        crate::output::text(&log::plan_line(plan, left, options, &replies));
     } else {
-        let mut text = shown(plan, options);
+        let mut text = String::new();
+        for (dev, left) in left {
+            text += &match left {
+                LeftBehind::Rate(bits) => format!(
+                    "{dev}: a killed `tidegate autorate` left it with another rate; a run puts back {} first, and \
+                     begins with that (or: tidegate autorate {dev} --restore)\n",
+                    rate(*bits as f64)
+                ),
+                LeftBehind::Unreadable => {
+                    format!(
+                        "{dev}: a killed `tidegate autorate` left something to put back, which only root may read\n"
+                    )
+                }
+            };
+        }
+        text += &shown(plan, options);
         for (address, (count, best, one_way)) in options.targets.iter().zip(&replies) {
             text += &match best {
                 None => format!(

@@ -10,8 +10,8 @@ use tidegate_prober::probe_targets::MAX_PROBE_TARGETS;
 /// Adjust a shaper's rate to a line that varies (LTE, Starlink)
 ///
 /// Finds the shaper at the root of DEV (cake with a bandwidth, htb, or tbf), probes hosts beyond the line,
-/// and changes the rate, and nothing else, as the line allows. When it ends, by Ctrl-C, SIGTERM, an error or
-/// `kill -9`, the rates that it found are put back.
+/// and changes the rate, and nothing else, as the line allows. When it ends, by Ctrl-C, SIGTERM, SIGHUP, an
+/// error or `kill -9`, the rates that it found are put back.
 #[derive(Clone, Debug, Parser)]
 #[command(after_help = "\
 Controllers: tidegate (its own; tidegate:AIM), cake-autorate and sqm-autorate (their algorithms), pid, \
@@ -21,7 +21,7 @@ No host is probed unless --target names it. Best is a server that you run, near 
 of others name at least eight, so that each is probed about three times a second at most.
 
 Exit codes: 0 it ran, and the rates that were found are back; 1 a rate could not be put back; 2 wrong usage or input: \
-no shaper, no target; 4 not permitted.
+no shaper, no target; 4 not permitted; 74 standard output or the log did not take what was written.
 
 Examples:
   tidegate autorate eth0 --dry-run --target 192.0.2.1
@@ -36,7 +36,8 @@ pub struct Options {
     #[arg(long, value_name = "DEV", value_parser = crate::values::device)]
     pub down: Option<String>,
     /// The controller
-    #[arg(long, value_name = "NAME", default_value = "tidegate", value_parser = ControllerChoice::named)]
+    #[arg(long, value_name = "NAME", default_value = "tidegate",
+          value_parser = ControllerChoice::named_live)]
     pub controller: ControllerChoice,
     /// A configuration of cake-autorate, for that controller: read as data, never run
     #[arg(long, value_name = "FILE")]
@@ -72,8 +73,8 @@ pub struct Options {
     /// Print everything that happens as lines of JSON
     #[arg(long)]
     pub json: bool,
-    /// Append the same lines of JSON to a file; when it is longer than 16 MB it begins
-    /// again
+    /// Append the same lines of JSON to a file; one of 16 MB is renamed to FILE.1, and
+    /// begins again
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// Put back the rates that a killed `tidegate autorate DEV` left, and exit

@@ -141,6 +141,9 @@ fn controllers(options: &Options) -> anyhow::Result<Vec<ControllerChoice>> {
         if found.permissions().mode() & 0o111 == 0 {
             bail!("program:{path}: it may not be run; allow that: chmod +x {}", quoted(path));
         }
+        // Found here, it is one error, and not one for each case.
+        tidegate_capture::check_program(Path::new(path))
+            .map_err(|error| anyhow::anyhow!("program:{error}"))?;
         let executable = std::env::current_exe().context("find our own executable")?;
         tidegate_capture::available(&executable)
             .with_context(|| format!("program:{path}: programs run in a sandbox only"))?;

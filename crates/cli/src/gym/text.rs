@@ -23,10 +23,13 @@ pub(super) fn report(document: &GymDocument, cases: bool) -> String {
     }
     let [warm_up, measured] = document.seconds;
     let runs = document.rows.len() * document.controllers.len();
+    let cases = match document.rows.len() {
+        1 => "1 case".to_owned(),
+        count => format!("{count} cases"),
+    };
     let _ = writeln!(
         out,
-        "\n{} cases, {runs} runs of {warm_up:.0} s of warm-up and {measured:.0} s measured, with {}",
-        document.rows.len(),
+        "\n{cases}, {runs} runs of {warm_up:.0} s of warm-up and {measured:.0} s measured, with {}",
         document.shaper
     );
     let _ = writeln!(

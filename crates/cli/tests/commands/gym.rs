@@ -84,10 +84,18 @@ fn recordings_of_a_directory_are_lines_and_a_configuration_is_data() {
     fs::create_dir(place.0.join("empty")).expect("a directory");
     fs::write(place.0.join("empty/notes.txt"), "nothing to see\n").expect("a file");
     fs::write(place.0.join("plain.sh"), "#!/bin/sh\n").expect("a file");
+    place.script("old.py", "#!/usr/bin/python9 -u\n");
+    place.script("env.py", "#!/usr/bin/env -S python9 -u\n");
+    // The kernel looks for it in the current directory.
+    place.script("bare.py", "#!python3\n");
+    place.script("windows.py", "#!/bin/sh\r\n");
     let words = ["gym", "fixed:0.8", "--loads", "down", "--duration", "1", "--mean", "0", "--cases"];
     let output = tidegate(&place, &[&words[..], &["--traces", "lines"]].concat());
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("fast/down") && text.contains("slow/down"), "{text}");
+    assert!(text.contains("\n2 cases, 10 runs of"), "{text}");
+    let one = tidegate(&place, &[&words[..], &["--traces", "lines/slow.csv"]].concat());
+    assert!(String::from_utf8_lossy(&one.stdout).contains("\n1 case, 5 runs of"), "{one:?}");
     let passed_over = String::from_utf8_lossy(&output.stderr);
     for file in ["lines/README.md", "lines/picture.png"] {
         let note = format!("passed over as no recording: {file}");
@@ -106,6 +114,13 @@ fn recordings_of_a_directory_are_lines_and_a_configuration_is_data() {
             vec!["gym", "program:./plain.sh"],
             "program:./plain.sh: it may not be run; allow that: chmod +x ./plain.sh",
         ),
+        (
+            vec!["gym", "program:./old.py"],
+            "program:./old.py:1: the script needs /usr/bin/python9, which is not on this machine; install it",
+        ),
+        (vec!["gym", "program:./env.py"], "program:./env.py:1: the script needs python9, which is not"),
+        (vec!["gym", "program:./bare.py"], "program:./bare.py:1: the script needs python3, which is not"),
+        (vec!["gym", "program:./windows.py"], "program:./windows.py:1: the lines end in CR LF"),
         (vec!["gym", "--duration", "1500ms"], "whole seconds, from 1s to 600s"),
         (vec!["gym", "--duration", "601"], "whole seconds, from 1s to 600s"),
         (vec!["gym", "--duration", "soon"], "invalid value 'soon' for '--duration <TIME>'"),
@@ -255,4 +270,117 @@ fn recordings_are_composed_where_they_are_named() {
     let words = ["shell", "--trace", "a.csv:skip=1s,bw_1.txt:delays=delay_1.txt:loop=false", "--", "true"];
     let output = tidegate(&place, &words);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A program that starts others without end: the kernel stops that, as root by a control group.
+#[test]
+fn a_program_that_starts_many_others_is_held_to_a_number() {
+    const MANY: usize = 700;
+    if skip() {
+        return;
+    }
+    let place = Place::new("gym-many");
+    let text = format!(
+        "#!/bin/sh\nread start\ni=0\ntrap 'echo $i >&2' EXIT\nwhile [ $i -lt {MANY} ]; do sleep 9 & i=$((i+1)); \
+         done\nexit 3\n"
+    );
+    place.script("many", text);
+    let output = tidegate(&place, &[&["gym", "program:./many"], &SHORT[..]].concat());
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().find(|line| line.contains("; its last words: `"));
+    let reached = line.and_then(|line| line.rsplit('`').nth(1)?.parse::<usize>().ok());
+    let reached = reached.unwrap_or_else(|| panic!("{text}"));
+    // As root RLIMIT_NPROC holds no program, and the kernel's own limit of a namespace comes later (6.14).
+    let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let path = group.lines().find_map(|line| line.split_once(":pids:"));
+    let dir = path.map(|(_, path)| Path::new("/sys/fs/cgroup/pids").join(path.trim_start_matches('/')));
+    let probe = dir.map(|dir| dir.join(format!("tidegate-test-{}", std::process::id())));
+    if probe.is_some_and(|probe| fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe)).is_ok()) {
+        assert!((30..100).contains(&reached), "{text}");
+    } else {
+        println!("SKIPPED: no control group of processes (version 1) can be made here: {reached} started");
+    }
+}
+
+/// A controller that checks each line of the protocol against its schema, as a program would be given them.
+struct Reader {
+    call: tidegate_gym::ProgramCall,
+    began: tidegate_packet::Time,
+    calls: usize,
+    /// Members that were seen in some line.
+    seen: std::collections::BTreeSet<String>,
+}
+
+impl tidegate_control::RateController for Reader {
+    fn name(&self) -> &str {
+        "reader"
+    }
+
+    fn on_event(
+        &mut self,
+        now: tidegate_packet::Time,
+        event: &tidegate_control::ControlEvent,
+        decisions: &mut Vec<tidegate_control::RateDecision>,
+    ) {
+        if *event == tidegate_control::ControlEvent::Start {
+            self.began = now;
+            let answer = tidegate_gym::ProgramAnswer::read(r#"{"up":900000,"down":4e6,"reason":"begin"}"#);
+            return decisions.extend(answer.expect("an answer").decisions);
+        }
+        if self.call.take(event, self.began) {
+            let rates = tidegate_control::PerDirection { up: Some(900_000), down: Some(4_000_000) };
+            let line = self.call.line(now.since(self.began), rates);
+            assert!(line.ends_with('\n') && !line.trim_end().contains('\n'));
+            let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+            common::schemas::must_fit_schema("controller", &line);
+            self.calls += 1;
+            let lists = ["replies", "lost", "tcp"];
+            let is_there = |name: &&String| {
+                !lists.contains(&name.as_str())
+                    || line[name.as_str()].as_array().is_some_and(|all| !all.is_empty())
+            };
+            self.seen.extend(line.as_object().expect("an object").keys().filter(is_there).cloned());
+        }
+    }
+}
+
+/// What a program reads, and what may be answered, is what the published schemas say.
+#[test]
+fn the_lines_of_programs_are_as_their_schemas_say() {
+    use tidegate_control::{ControlReason, PerDirection, RateLimits};
+    use tidegate_gym::{NAMED_FAILURES, ProgramAnswer, ProgramCall, run_case};
+    let both = |rate| PerDirection { up: rate, down: 2 * rate };
+    let start = ProgramCall::start(&RateLimits { least: both(1), base: both(2), most: both(3) });
+    common::schemas::must_fit_schema("controller", &serde_json::from_str(&start).expect("JSON"));
+    let mut seen = std::collections::BTreeSet::new();
+    for name in ["one-target-dead", "no-timestamps"] {
+        let failure = NAMED_FAILURES.iter().find(|failure| failure.name == name).expect(name);
+        let mut case = failure.case().lasting(1, 9);
+        case.faults.dead_from = tidegate_packet::Nanos::secs(2);
+        let began = tidegate_packet::Time(0);
+        let mut reader = Reader { call: ProgramCall::default(), began, calls: 0, seen: Default::default() };
+        run_case(&case, &mut reader, false).expect("a run");
+        assert!(reader.calls > 150, "{}", reader.calls);
+        seen.extend(reader.seen);
+    }
+    // Each list had something in it.
+    for name in ["acknowledged", "at", "call", "counters", "lost", "rate", "replies", "sent_again", "tcp"] {
+        assert!(seen.contains(name), "{name}: {seen:?}");
+    }
+
+    let fits = |text: &str| {
+        let value: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        common::schemas::misfit_of("controller_answer", &value).is_none()
+    };
+    let reasons = ControlReason::ALL.map(|reason| format!("{{\"reason\":\"{}\"}}", reason.id()));
+    let good = ["{}", r#"{"up":8000}"#, r#"{"up":1e6,"down":2500000.5,"delay_ms":3,"next":0.5}"#];
+    for text in good.into_iter().chain(reasons.iter().map(String::as_str)) {
+        assert!(ProgramAnswer::read(text).is_ok() && fits(text), "{text}");
+    }
+    // Ranges are said in words, and refused all the same.
+    for text in
+        [r#"{"rate":1e6}"#, r#"{"up":"1mbit"}"#, r#"{"up":null}"#, r#"{"reason":"mood"}"#, r#"{"next":[]}"#]
+    {
+        assert!(ProgramAnswer::read(text).is_err() && !fits(text), "{text}");
+    }
 }

@@ -16,13 +16,23 @@ pub(crate) fn must_fit(document: &Value) {
     let members = document.as_object().unwrap_or_else(|| panic!("no object: {document}"));
     let form = members.keys().find_map(|name| name.strip_prefix("tidegate_"));
     let form = form.unwrap_or_else(|| panic!("no member names the form: {document}"));
+    must_fit_schema(form, document);
+}
+
+/// Fails where a document is not as the schema of this name says.
+pub(crate) fn must_fit_schema(form: &str, document: &Value) {
+    if let Some(misfit) = misfit_of(form, document) {
+        panic!("{misfit}\n{document:#}");
+    }
+}
+
+/// Where a document is not as the schema of this name says.
+pub(crate) fn misfit_of(form: &str, document: &Value) -> Option<String> {
     let file = format!("../../docs/schemas/{form}.schema.json");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let schema: Value = serde_json::from_str(&text).expect("JSON");
-    if let Some(misfit) = misfit(&schema, &schema, document, form) {
-        panic!("{misfit}\n{document:#}");
-    }
+    misfit(&schema, &schema, document, form)
 }
 
 /// Where a value is not as a schema says, as far as the published schemas say something. Members that a

@@ -25,6 +25,9 @@ const TRIES: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(250);
 /// How long a new process waits for the guard of the one before.
 const GUARD_ENDS: Duration = Duration::from_secs(7);
+/// How the kernel refuses a change of what is not there, or of another kind: ENOENT, EEXIST, EINVAL,
+/// EOPNOTSUPP. Other refusals may pass.
+const ANOTHER: [i32; 4] = [2, 17, 22, 95];
 /// The most messages of one file, and bytes.
 const MAX_MESSAGES: usize = 1024;
 const MAX_BYTES: u64 = 1 << 20;
@@ -38,20 +41,52 @@ pub(super) fn lock(runtime: &RuntimeDir, dev: &str) -> Result<Alone> {
         .make()
         .context("the directory for what is controlled cannot be made (TIDEGATE_RUN names another)")?;
     let path = runtime.steering(dev);
+    let at = || {
+        format!(
+            "{}: the lock of {dev} cannot be taken; remove that file if it is none of tidegate's, or name \
+             another directory with TIDEGATE_RUN",
+            path.display()
+        )
+    };
     // A process works as long as it likes; a guard is done after a moment, and has written nothing for us.
     let patience = if runtime.steered(dev).exists() && holder_is_guard(runtime, dev) {
         GUARD_ENDS
     } else {
         Duration::from_millis(300)
     };
-    match RuntimeDir::take_within(&path, patience).context(path.display().to_string())? {
+    match RuntimeDir::take_within(&path, patience).context(at())? {
         Some(alone) => Ok(alone),
-        None => {
-            let pid = RuntimeDir::holder(&path).unwrap_or(0);
-            invalid(format!(
-                "the rate of {dev} is controlled already, by process {pid}: end that first (kill {pid})"
-            ))
+        None => controlled(dev, RuntimeDir::holder(&path).unwrap_or(0)),
+    }
+}
+
+fn controlled<T>(dev: &str, pid: u32) -> Result<T> {
+    invalid(format!("the rate of {dev} is controlled already, by process {pid}: end that first (kill {pid})"))
+}
+
+/// What a run of now would find of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftBehind {
+    /// A killed one left this rate to put back, bit/s: a run begins with that.
+    Rate(u64),
+    /// There is something to put back, which this user may not read.
+    Unreadable,
+}
+
+/// What is left behind on a device, without changing anything.
+///
+/// # Errors
+/// Another process controls the device; what is there is not what tidegate wrote.
+pub(super) fn left_behind(runtime: &RuntimeDir, dev: &str) -> Result<Option<LeftBehind>> {
+    if let Some(pid) = RuntimeDir::holder(&runtime.steering(dev)) {
+        return controlled(dev, pid);
+    }
+    match record(runtime, dev) {
+        Ok(record) => Ok(record.map(|record| LeftBehind::Rate(record.rate))),
+        Err(error) if error.io().is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied) => {
+            Ok(Some(LeftBehind::Unreadable))
         }
+        Err(error) => Err(error),
     }
 }
 
@@ -68,7 +103,9 @@ fn holder_is_guard(runtime: &RuntimeDir, dev: &str) -> bool {
 pub(super) fn write(runtime: &RuntimeDir, shapers: &[&FoundShaper]) -> Result<()> {
     let links = Links::open()?;
     for shaper in shapers {
-        let number = links.index(shaper.dev()).context(shaper.dev().to_owned())?;
+        let number = links
+            .index(shaper.dev())
+            .context(format!("{} went away; start again when it is there (`ip link`)", shaper.dev()))?;
         let messages: Vec<Value> = shaper
             .messages(number)?
             .iter()
@@ -109,11 +146,18 @@ pub(super) fn forget(runtime: &RuntimeDir, devices: &[&str]) -> Result<()> {
 /// A device whose rate was put back, and the rate, bit/s; or why it was not.
 pub type PutBack = (String, std::result::Result<u64, String>);
 
-/// Puts back what a process left on a device that did not end well. `None`: there is nothing.
+/// What is to be put back on a device.
+struct Record {
+    number: u32,
+    rate: u64,
+    messages: Vec<Raw>,
+}
+
+/// What a process left on a device; `None`: nothing, or of an earlier run of the machine.
 ///
 /// # Errors
-/// The file is not what tidegate wrote.
-pub(super) fn put_back(runtime: &RuntimeDir, dev: &str) -> Result<Option<PutBack>> {
+/// It cannot be read, or is not what tidegate wrote.
+fn record(runtime: &RuntimeDir, dev: &str) -> Result<Option<Record>> {
     let path = runtime.steered(dev);
     let broken = || {
         Error::Invalid(format!(
@@ -129,22 +173,77 @@ pub(super) fn put_back(runtime: &RuntimeDir, dev: &str) -> Result<Option<PutBack
     let document: Value = serde_json::from_str(&text).map_err(|_| broken())?;
     // The queues of an earlier run of the machine went with it.
     if document["boot"].as_str() != boot::id().ok().as_deref() {
-        forget(runtime, &[dev])?;
         return Ok(None);
     }
     let (number, rate, messages) = read(&document).ok_or_else(broken)?;
+    Ok(Some(Record { number, rate, messages }))
+}
+
+/// Why a rate was not put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum NotPutBack {
+    /// The device is gone, and its shaper with it: there is nothing to put back any more.
+    Gone,
+    /// The shaper that the record is of is not there, or not whole; in words.
+    Replaced(String),
+    /// It could not be done, and can be tried again; in words.
+    Failed(String),
+}
+
+impl NotPutBack {
+    fn words(self) -> String {
+        match self {
+            NotPutBack::Gone => "that device is gone, and its shaper with it".to_owned(),
+            NotPutBack::Replaced(why) | NotPutBack::Failed(why) => why,
+        }
+    }
+}
+
+/// Puts back what a process left on a device that did not end well. The record is removed once that is done,
+/// or the device is gone.
+fn try_put_back(runtime: &RuntimeDir, dev: &str) -> Result<Option<std::result::Result<u64, NotPutBack>>> {
+    let Some(Record { number, rate, messages }) = record(runtime, dev)? else {
+        forget(runtime, &[dev])?;
+        return Ok(None);
+    };
     let done = carry_out(dev, number, &messages).and_then(|()| has_rate(dev, rate));
-    forget(runtime, &[dev])?;
-    Ok(Some((dev.to_owned(), done)))
+    if matches!(done, Ok(_) | Err(NotPutBack::Gone)) {
+        forget(runtime, &[dev])?;
+    }
+    Ok(Some(done))
+}
+
+/// Puts back what a process left on a device that did not end well, before the next one begins. `None`: there
+/// is nothing.
+///
+/// # Errors
+/// The file is not what tidegate wrote; it could not be put back: what is there now would be taken for what
+/// was found.
+pub(super) fn put_back(runtime: &RuntimeDir, dev: &str) -> Result<Option<PutBack>> {
+    let Some(done) = try_put_back(runtime, dev)? else { return Ok(None) };
+    match done {
+        Err(NotPutBack::Failed(why)) => invalid(format!("{dev}: {}", kept(runtime, dev, &why))),
+        // Another shaper is there: its rate is the one to put back from now on.
+        done => Ok(Some((dev.to_owned(), done.map_err(NotPutBack::words)))),
+    }
+}
+
+/// That a record is kept, and what can be done.
+fn kept(runtime: &RuntimeDir, dev: &str, why: &str) -> String {
+    format!(
+        "{why}; what to put back is kept: `tidegate autorate {dev} --restore` tries again, and where the \
+         shaper is as it should be, remove {}",
+        runtime.steered(dev).display()
+    )
 }
 
 /// Whether a device's shaper has a rate now; the rate.
-fn has_rate(dev: &str, rate: u64) -> std::result::Result<u64, String> {
-    let mut kernel = Kernel::open().map_err(|error| error.to_string())?;
+fn has_rate(dev: &str, rate: u64) -> std::result::Result<u64, NotPutBack> {
+    let mut kernel = Kernel::open().map_err(|error| NotPutBack::Failed(error.to_string()))?;
     match FoundShaper::find(&mut kernel, dev) {
         Ok(now) if now.found() / 8 == rate / 8 => Ok(rate),
-        Ok(now) => Err(format!("it has {}", numbers::rate(now.found() as f64))),
-        Err(error) => Err(crate::error::chain(&error)),
+        Ok(now) => Err(NotPutBack::Failed(format!("it has {}", numbers::rate(now.found() as f64)))),
+        Err(error) => Err(NotPutBack::Failed(crate::error::chain(&error))),
     }
 }
 
@@ -162,18 +261,28 @@ fn read(document: &Value) -> Option<(u32, u64, Vec<Raw>)> {
     Some((number, document["rate"].as_u64()?, all.iter().map(message).collect::<Option<Vec<Raw>>>()?))
 }
 
-fn carry_out(dev: &str, number: u32, messages: &[Raw]) -> std::result::Result<(), String> {
-    let links = Links::open().map_err(|error| error.to_string())?;
+fn carry_out(dev: &str, number: u32, messages: &[Raw]) -> std::result::Result<(), NotPutBack> {
+    let failed = |error: io::Error| NotPutBack::Failed(error.to_string());
+    let links = Links::open().map_err(failed)?;
     if links.index(dev).ok() != Some(number) {
-        return Err("that device is gone, and its shaper with it".to_owned());
+        return Err(match links.name(number) {
+            Ok(name) => NotPutBack::Failed(format!("that device is called {name} now")),
+            Err(_) => NotPutBack::Gone,
+        });
     }
-    let mut socket = NetlinkSocket::open().map_err(|error| error.to_string())?;
+    let mut socket = NetlinkSocket::open().map_err(failed)?;
     let mut done = Ok(());
     for (kind, flags, body) in messages {
         let one = match socket.request(*kind, *flags, body) {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(refused)) => Err(format!("the kernel refuses it ({refused}): another shaper is there")),
-            Err(error) => return Err(error.to_string()),
+            Ok(Err(refused)) => {
+                let words = format!("the kernel refuses it ({refused})");
+                Err(match ANOTHER.contains(&refused.errno) {
+                    true => NotPutBack::Replaced(format!("{words}: another shaper is there")),
+                    false => NotPutBack::Failed(words),
+                })
+            }
+            Err(error) => return Err(failed(error)),
         };
         // One class may be gone, and the others still be there.
         done = done.and(one);
@@ -265,15 +374,19 @@ pub fn guard(devices: &[&str], out: &mut dyn Write) -> Result<()> {
             // The process that has the lock puts back what is there: one that was started after the dead one.
             if let Some(_alone) = RuntimeDir::take_within(&runtime.steering(dev), PAUSE)? {
                 // The other device is to be put back, too, where this one's file cannot be read.
-                let _ = put_back(&runtime, dev);
-                break;
+                match try_put_back(&runtime, dev) {
+                    Ok(Some(Err(NotPutBack::Failed(_)))) => {}
+                    _ => break,
+                }
             }
+            std::thread::sleep(PAUSE);
         }
     }
     Ok(())
 }
 
-/// Puts back the rates that a controller which died left on devices.
+/// Puts back the rates that a controller which died left on devices. A record of what could not be put back is
+/// kept, and that is said.
 ///
 /// # Errors
 /// One runs, or what was left cannot be read.
@@ -281,10 +394,16 @@ pub fn restore(devices: &[&str]) -> Result<Vec<PutBack>> {
     let runtime = RuntimeDir::here()?;
     let mut all = Vec::new();
     for dev in devices {
-        if runtime.steered(dev).exists() {
-            let _alone = lock(&runtime, dev)?;
-            all.extend(put_back(&runtime, dev)?);
+        if !runtime.steered(dev).exists() {
+            continue;
         }
+        let _alone = lock(&runtime, dev)?;
+        let Some(done) = try_put_back(&runtime, dev)? else { continue };
+        let done = done.map_err(|why| match why {
+            NotPutBack::Gone => why.words(),
+            why => kept(&runtime, dev, &why.words()),
+        });
+        all.push(((*dev).to_owned(), done));
     }
     Ok(all)
 }

@@ -15,7 +15,7 @@ mod plan;
 mod run;
 mod shaper;
 
-pub use kept::{PutBack, guard, restore};
-pub use plan::{AutorateEvent, AutorateOptions, AutoratePlan, USUAL_LEAST, USUAL_MOST, plan};
+pub use kept::{LeftBehind, PutBack, guard, restore};
+pub use plan::{AutorateEvent, AutorateOptions, AutoratePlan, USUAL_LEAST, USUAL_MOST, obstacles, plan};
 pub use run::run;
 pub use shaper::{FoundShaper, LEAST_RATE};

@@ -1,6 +1,6 @@
 //! What is to be controlled, what is found, and what happens then.
 
-use super::kept::PutBack;
+use super::kept::{LeftBehind, PutBack, left_behind};
 use super::shaper::{FoundShaper, LEAST_RATE};
 use crate::error::{Context, Result, invalid};
 use std::net::IpAddr;
@@ -9,7 +9,9 @@ use tidegate_control::{
     CakeAutorate, CakeAutorateSettings, ControlReason, FixedRates, OwnController, OwnSettings, PerDirection,
     PidController, PidSettings, RateController, RateDirection, RateLimits, SqmAutorate, SqmAutorateSettings,
 };
+use tidegate_daemon::RuntimeDir;
 use tidegate_gym::ControllerChoice;
+use tidegate_measure::numbers;
 use tidegate_netlink::Kernel;
 
 /// The lowest rate is the base rate divided by this, and the highest is so many times as high, where they are
@@ -116,6 +118,18 @@ pub fn plan(options: &AutorateOptions) -> Result<AutoratePlan> {
         None => None,
     };
     let shapers = PerDirection { up: Some(up), down };
+    for shaper in [&shapers.up, &shapers.down].into_iter().flatten() {
+        if shaper.found() < LEAST_RATE {
+            return invalid(format!(
+                "{} of {} has {}, and no rate below {} is set: give it the rate to begin with (`tc qdisc \
+                 change`, `tc class change`)",
+                shaper.words(),
+                shaper.dev(),
+                numbers::rate(shaper.found() as f64),
+                numbers::rate(LEAST_RATE as f64),
+            ));
+        }
+    }
     let limits = limits(options, &shapers)?;
     let plan = AutoratePlan { shapers, limits };
     // What is wrong with a configuration is found before anything is changed.
@@ -129,8 +143,42 @@ pub fn plan(options: &AutorateOptions) -> Result<AutoratePlan> {
     Ok(plan)
 }
 
+/// What earlier runs left on the devices, as a run of now would find it; nothing is changed.
+///
+/// # Errors
+/// A run of now would be refused: another process controls a device, or what was left cannot be read.
+pub fn obstacles(options: &AutorateOptions) -> Result<Vec<(String, LeftBehind)>> {
+    let runtime = RuntimeDir::here()?;
+    let mut all = Vec::new();
+    for dev in options.devices() {
+        all.extend(left_behind(&runtime, dev)?.map(|left| (dev.to_owned(), left)));
+    }
+    Ok(all)
+}
+
+/// Why an address cannot be that of a host beyond the line; `None`: it can.
+fn no_target(address: IpAddr) -> Option<&'static str> {
+    // An IPv4 address within IPv6 is one of IPv4.
+    let address = address.to_canonical();
+    let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
+    match address {
+        _ if address.is_unspecified() => Some("is no host's address"),
+        _ if address.is_loopback() => Some("is this computer, and what is sent there does not pass the line"),
+        _ if address.is_multicast() => Some("is a multicast address, to which any number of hosts may reply"),
+        _ if is_broadcast => Some("is the broadcast address, to which any number of hosts may reply"),
+        _ => None,
+    }
+}
+
 /// What is wrong whatever is found.
 pub(super) fn check(options: &AutorateOptions) -> Result<()> {
+    for target in &options.targets {
+        if let Some(why) = no_target(*target) {
+            return invalid(format!(
+                "target {target}: it {why}: name a host beyond the line, such as a server of your own (--target)"
+            ));
+        }
+    }
     if options.down.as_ref() == Some(&options.up) {
         return invalid(format!(
             "{} cannot shape both directions: downloads are shaped by an ifb, or by the device of the LAN",
@@ -159,9 +207,10 @@ pub(super) fn limits(
     for direction in RateDirection::BOTH.into_iter().filter(|direction| shapers[*direction].is_some()) {
         let (least, base, most) = (least[direction], base[direction], most[direction]);
         if !(LEAST_RATE <= least && least <= base && base <= most) {
-            let rate = |bits: u64| tidegate_measure::numbers::rate(bits as f64);
+            let rate = |bits: u64| numbers::rate(bits as f64);
             return invalid(format!(
-                "the {}'s lowest rate ({}), base rate ({}) and highest rate ({}) must rise in this order, from {}",
+                "the {}'s lowest rate ({}), base rate ({}) and highest rate ({}) must rise in this order, from \
+                 {}: give them with --min, --base and --max",
                 direction.word(),
                 rate(least),
                 rate(base),

@@ -92,6 +92,7 @@ pub fn run(
         plan,
         targets,
         guard: Some(guard),
+        kept: false,
         mode: Mode::Controls,
         counted: PerDirection::default(),
         last: 0,
@@ -127,6 +128,8 @@ struct Live<'o> {
     clock: ProbeClock,
     targets: ProbeTargets,
     guard: Option<Guard>,
+    /// The kernel refused to put back what was found: what was written down stays.
+    kept: bool,
     mode: Mode,
     /// The rates in force.
     rates: PerDirection<u64>,
@@ -278,7 +281,11 @@ impl Live<'_> {
                     .to_owned(),
             );
         }
-        shaper.carry_out(&mut self.kernel, &ops).map_err(|error| error.to_string())?;
+        if let Err(error) = shaper.carry_out(&mut self.kernel, &ops) {
+            // The guard tries again, and after it the next start.
+            self.kept = true;
+            return Err(error.to_string());
+        }
         self.rates[direction] = shaper.found();
         Ok(others)
     }
@@ -485,6 +492,7 @@ impl Live<'_> {
     /// Puts back what was found.
     fn end(&mut self) -> Result<Vec<PutBack>> {
         let mut all = Vec::new();
+        self.kept = false;
         for direction in RateDirection::BOTH {
             let Some(shaper) = self.plan.shapers[direction].clone() else { continue };
             let done = self.put_back(direction).and_then(|others| match shaper.is_restored(&mut self.kernel) {
@@ -497,6 +505,11 @@ impl Live<'_> {
                 Err(error) => Err(crate::error::chain(&error)),
             });
             all.push((shaper.dev().to_owned(), done));
+        }
+        if self.kept {
+            // It is not waited for: it works when this process has given up its locks.
+            self.guard = None;
+            return Ok(all);
         }
         // The guard finds nothing to do.
         kept::forget(self.runtime, &self.options.devices())?;

@@ -52,7 +52,9 @@ impl FoundShaper {
     pub fn find(kernel: &mut Kernel, dev: &str) -> Result<FoundShaper> {
         let installed = match kernel.qdiscs(dev) {
             Ok(installed) => installed,
-            Err(error) => return invalid(format!("{dev}: {error}")),
+            Err(error) => {
+                return invalid(format!("{dev}: {error}; `ip link` lists the devices that there are"));
+            }
         };
         let Some(root) = installed.qdiscs.iter().find(|qdisc| qdisc.parent == Handle::ROOT) else {
             let kinds: Vec<&str> = installed.unread.iter().map(String::as_str).collect();
