@@ -11,6 +11,7 @@ mod baseline;
 mod cake_autorate;
 mod controller;
 mod fixed;
+mod jitter;
 mod own;
 mod pid;
 mod queue;

@@ -7,6 +7,7 @@
 
 use crate::baseline::Baseline;
 use crate::controller::{PerDirection, ProbeReply, RateDirection};
+use crate::jitter::Jitter;
 use alloc::collections::{BTreeMap, VecDeque};
 use tidegate_packet::{Nanos, Time};
 
@@ -71,6 +72,8 @@ struct ReflectorPath {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueueEstimate {
     pub(crate) delay: PerDirection<i64>,
+    /// By how much the delays of probes differ from their neighbours'.
+    pub(crate) jitter: PerDirection<i64>,
     /// Something was seen lately at all.
     pub(crate) known: bool,
 }
@@ -82,6 +85,9 @@ pub(crate) struct QueueEstimator {
     connections: BTreeMap<u32, SeenConnection>,
     probes: VecDeque<ProbeSample>,
     tcp: VecDeque<TcpSample>,
+    /// Of probes, each direction, and the round trip.
+    jitter: PerDirection<Jitter>,
+    round_trip_jitter: Jitter,
     /// How long a receiver may wait for a second segment before it acknowledges, ns: no queue's delay.
     waits: PerDirection<i64>,
     /// How long a full frame takes, ns.
@@ -118,6 +124,12 @@ impl QueueEstimator {
             }
             PerDirection::of(|direction| above[direction].min(round_trip))
         });
+        self.round_trip_jitter.take(now, round_trip);
+        if let Some(both) = one_way {
+            for direction in RateDirection::BOTH {
+                self.jitter[direction].take(now, both[direction]);
+            }
+        }
         if self.probes.len() == MAX_SAMPLES {
             self.probes.pop_front();
         }
@@ -182,7 +194,11 @@ impl QueueEstimator {
             let hidden = hidden.filter(|_| loaded[direction]).unwrap_or(0);
             by_probes.max(0) + hidden.max(0)
         });
-        QueueEstimate { delay, known: probed.is_some() || tcp.is_some() }
+        let jitter = PerDirection::of(|direction| {
+            let of = if ways[direction].is_some() { self.jitter[direction] } else { self.round_trip_jitter };
+            of.mean() as i64
+        });
+        QueueEstimate { delay, jitter, known: probed.is_some() || tcp.is_some() }
     }
 
     /// Are probes blind? A connection is late for reasons of its own, too: its receiver waits, or frames of

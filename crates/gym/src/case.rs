@@ -161,6 +161,8 @@ pub struct GymFaults {
     pub icmp_per_second: Option<u32>,
     /// A share of packets from the provider that are late by 20 ms and overtaken.
     pub reordered: f64,
+    /// Each packet is delayed by between 0 and this on the line, in order.
+    pub jitter: Nanos,
     /// The own clock is set forward by this.
     pub clock_step: Option<Nanos>,
     /// Behind the line is another shaper with this share of the line's mean rate, and half a second of

@@ -22,7 +22,7 @@ pub struct NamedFailure {
 }
 
 /// All of them.
-pub const NAMED_FAILURES: [NamedFailure; 17] = [
+pub const NAMED_FAILURES: [NamedFailure; 18] = [
     NamedFailure {
         name: "blind-probes",
         about: "probes take a way past the line's queues, as on some satellite lines: they never see delay",
@@ -57,6 +57,13 @@ pub const NAMED_FAILURES: [NamedFailure; 17] = [
         load: GymLoad::Both,
         line: steady,
         faults: || GymFaults { reordered: 0.02, ..GymFaults::default() },
+    },
+    NamedFailure {
+        name: "jitter",
+        about: "each packet is delayed by up to 15 ms more, in order, as on Wi-Fi",
+        load: GymLoad::Both,
+        line: steady,
+        faults: || GymFaults { jitter: Nanos::millis(15), ..GymFaults::default() },
     },
     NamedFailure {
         name: "clock-step",
@@ -257,6 +264,32 @@ mod tests {
             both.into_iter().flat_map(|half| half.join().expect("a half")).collect()
         });
         assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    /// Jitter is no queue: a controller that takes it for one drains the line all the time.
+    #[test]
+    fn jitter_is_no_queue_and_does_not_hold_the_line() {
+        let case =
+            NAMED_FAILURES.iter().find(|failure| failure.name == "jitter").expect("it is there").case();
+        let used = |jitters: f64| {
+            let settings = OwnSettings { jitters, ..OwnSettings::new(case.line.limits()) };
+            run_case(&case, &mut OwnController::new(settings), false).expect("a run").score
+        };
+        let usual = used(OwnSettings::new(case.line.limits()).jitters);
+        assert!(usual.utilisation > 0.75 && usual.call_p95_ms < 80.0, "{usual:?}");
+        let blind = used(0.0);
+        assert!(blind.utilisation < 0.5, "without the rule: {blind:?}");
+    }
+
+    #[test]
+    fn jitter_delays_each_packet_by_another_time() {
+        let case = GymCase { load: GymLoad::Idle, ..case("jitter") };
+        let run = played(&case, "fixed:3");
+        let score = &run.score;
+        assert!(score.call_p95_ms - score.call_p50_ms > 4.0 && score.call_lost == 0.0, "{score:?}");
+        let without = GymCase { faults: GymFaults::default(), ..case };
+        let score = played(&without, "fixed:3").score;
+        assert!(score.call_p95_ms - score.call_p50_ms < 4.0, "{score:?}");
     }
 
     #[test]

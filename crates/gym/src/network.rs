@@ -69,9 +69,12 @@ pub(crate) fn build(case: &GymCase, rates: PerDirection<u64>) -> Result<GymNetwo
     let wan = net.link(LinkSpec::port(Port(0), Some(WIRE), Nanos(0)));
     net.link(LinkSpec::returning(Port(1)));
     let means = case.line.means();
-    let modem = net.link(LinkSpec::drop_tail(means.up, Nanos(0), Limit::Bytes(case.line.buffers.up)));
-    let provider = LinkSpec::drop_tail(means.down, Nanos(0), Limit::Bytes(case.line.buffers.down));
-    let provider = net.link(provider.into_port(Port(0)));
+    let line = |direction: RateDirection| {
+        let buffer = Limit::Bytes(case.line.buffers[direction]);
+        LinkSpec::drop_tail(means[direction], Nanos(0), buffer).jitter(case.faults.jitter)
+    };
+    let modem = net.link(line(RateDirection::Up));
+    let provider = net.link(line(RateDirection::Down).into_port(Port(0)));
     let began = Time(START.0 - case.line.skip.0.min(START.0));
     net.follow_since(modem, case.line.traces.up.clone(), began);
     net.follow_since(provider, case.line.traces.down.clone(), began);
