@@ -11,6 +11,7 @@ pub use options::Options;
 
 use crate::exit::CliExit;
 use crate::outputs::{self, Form, ReportFile};
+use crate::sweep::results::SCALE;
 use anyhow::{Context, bail};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -20,11 +21,14 @@ use tidegate_gym::{
     ControllerChoice, GYM_FORM, GymCase, GymDocument, GymLine, GymLoad, NAMED_FAILURES, compare,
 };
 use tidegate_packet::Nanos;
+use tidegate_report::chart::{Drawing, Theme, file, png};
 use tidegate_scenario::presets::{LINE_PRESETS, LinePreset};
 use tidegate_scenario::shell::quoted;
 use tidegate_scenario::{TraceSpec, recording};
 use tidegate_sessions::gym::{GymJob, GymWatch, MAX_CASES, details, play};
 
+/// Pixels of a picture's width.
+const WIDTH: f64 = 720.0;
 /// Files of a directory that are taken for recordings at most.
 const MAX_FILES: usize = 1000;
 /// Cases in detail on a page if none is asked for.
@@ -52,6 +56,10 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let all: Vec<ControllerChoice> = controllers.iter().cloned().chain(named.iter().cloned()).collect();
     let (cases, abouts) = cases(options)?;
     let wanted = wanted(options, &cases)?;
+    let is_picture = |file: &ReportFile| matches!(file.form, Form::Svg | Form::Png);
+    if options.output.iter().any(is_picture) && wanted.len() != 1 {
+        bail!("a picture shows one case: name it with --detail, as in `--detail {}`", cases[0].name);
+    }
     crate::output::may_write(outputs::paths(&options.output))?;
     let columns = "playing  1234567/1234567 runs, 10m left".len();
     let words = ("playing", "{pos}/{len} runs, {eta} left");
@@ -90,8 +98,10 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     };
     for ReportFile { path, form } in &options.output {
         let content = match form {
-            Form::Html => tidegate_report::gym::page(&document),
-            _ => json(&document)?,
+            Form::Html => tidegate_report::gym::page(&document).into_bytes(),
+            Form::Svg => file(&picture(&document)?, WIDTH, Theme::Light).into_bytes(),
+            Form::Png => png(&picture(&document)?, WIDTH, SCALE, Theme::Light)?,
+            _ => json(&document)?.into_bytes(),
         };
         crate::output::file(path, content)?;
     }
@@ -101,6 +111,16 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         crate::output::report(&text::report(&document, options.cases));
     }
     Ok(if document.failures.is_empty() { CliExit::Yes } else { CliExit::No })
+}
+
+/// The case in detail, with the first controller.
+fn picture(document: &GymDocument) -> anyhow::Result<Drawing> {
+    let detail = document.details.first().context("no case in detail")?;
+    let one = detail.records.first().filter(|one| one.controller == 0);
+    let one =
+        one.context("the first controller has no picture: it failed in this case, or its rate is fixed")?;
+    let case = &document.rows[detail.row].case;
+    Ok(tidegate_report::gym::case_drawing(case, &document.controllers[0], &one.record))
 }
 
 fn json(document: &GymDocument) -> anyhow::Result<String> {

@@ -26,7 +26,8 @@ Examples:
   tidegate gym tidegate cake-autorate --traces lte,starlink --loads up,down --lines 10
   tidegate gym tidegate tidegate:0.5 program:./mine.py --traces starlink
   tidegate gym tidegate --traces drive.csv -o drive.html
-  tidegate gym --failures -o failures.html")]
+  tidegate gym --failures -o failures.html
+  tidegate gym --failures --detail jitter -o jitter.svg")]
 pub struct Options {
     /// Controllers to compare; default: tidegate, cake-autorate and sqm-autorate
     #[arg(value_name = "CONTROLLER", value_parser = ControllerChoice::named)]
@@ -62,8 +63,12 @@ pub struct Options {
     /// How many runs at once; default: one for each processor
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// Write the result (.json), or a page with the front and some cases in detail (.html); may be repeated
-    #[arg(short, long, value_name = "RESULT", value_parser = output_file(&[Form::Json, Form::Html]))]
+    /// Write the result (.json), a page with the front and some cases in detail (.html), or a picture of the
+    /// case that --detail names, with the first controller (.svg, .png); may be repeated
+    #[arg(
+        short, long, value_name = "RESULT",
+        value_parser = output_file(&[Form::Json, Form::Html, Form::Svg, Form::Png])
+    )]
     pub output: Vec<ReportFile>,
     /// Show a case in detail on the page: LINE/LOAD, or the name of a failure; may be repeated; default:
     /// those in which the first controller is latest

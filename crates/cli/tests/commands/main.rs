@@ -14,6 +14,7 @@ mod compare;
 mod docs;
 mod documents;
 mod exits;
+mod failures;
 mod folds;
 mod gallery;
 mod grammar;

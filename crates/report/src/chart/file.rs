@@ -58,6 +58,31 @@ pub fn file(drawing: &Drawing, width: f64, theme: Theme) -> String {
     )
 }
 
+/// Plots below each other, `width` pixels wide, each with its title, as one drawing; what is no plot is left
+/// out.
+pub fn column(title: &str, description: &str, width: f64, drawings: &[Drawing]) -> Drawing {
+    let (mut content, mut height) = (String::new(), 0.0);
+    for drawing in drawings {
+        let Body::Plot { height: of_plot, margin, under, marks, over } = &drawing.body else { continue };
+        let Margin { left, right, top, bottom } = margin;
+        let inner = (width - left - right).max(1.0);
+        let most = ((width - EDGE) / LETTER) as usize;
+        words(&mut content, EDGE, height + 14.0, "strong", &cut(&drawing.title, most));
+        let plot = format!(
+            "<g transform=\"translate({left} {})\">{under}{}{over}</g>",
+            height + HEADING + top,
+            in_place(marks, inner / WIDE)
+        );
+        // A line's class would draw its name's outline, too.
+        let names = "<text class=\"s";
+        let plot = plot.replace(names, "<text style=\"stroke:none\" class=\"s");
+        content.push_str(&settled(&plot, inner));
+        height += HEADING + top + of_plot + bottom;
+    }
+    let body = Body::Fixed { width, height, content };
+    Drawing { title: title.to_owned(), description: description.to_owned(), body }
+}
+
 /// The style sheets with their variables replaced by the colours of a theme.
 fn style(theme: Theme) -> String {
     let (light, rest) = STYLE.split_once("@media").unwrap_or((STYLE, ""));

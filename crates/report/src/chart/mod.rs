@@ -38,7 +38,7 @@ pub use cases::{Group, Mark, cases, cases_rates, cases_spans};
 pub use cdf::{Sample, cdf};
 pub use curves::{PlotCurve, curves};
 pub use drawing::{COLOURS, Drawing, Margin, OTHERS, SERIES_STYLE, STYLE, WIDE, alone, escape};
-pub use file::{Theme, file};
+pub use file::{Theme, column, file};
 pub use lines::{ChartLine, lines};
 pub use look::{LOOKS, Look};
 pub use network::{NetworkLink, NetworkNode, network};

@@ -1,7 +1,7 @@
 //! A case in detail: for each controller what the line could carry, the rate that was set, what was carried,
 //! the delay, and every decision with its reason.
 
-use crate::chart::{Axis, ChartLine, Drawing, lines};
+use crate::chart::{Axis, ChartLine, Drawing, column, lines};
 use crate::html::parts::{Data, Reading, Tabled as _, capital, figure, prose};
 use crate::{percent, rate};
 use maud::{Markup, html};
@@ -70,11 +70,44 @@ fn controller(gym: &GymDocument, detail: &CaseDetail, one: &DetailRecord) -> Mar
     }
 }
 
+/// Pixels of a picture's width, and of its two charts' heights.
+const PICTURE: (f64, f64, f64) = (720.0, 110.0, 70.0);
+
+/// A case as one picture, in the direction in which its call is later: what the line could carry, the rate
+/// that a controller set, what was carried, and the longest delay of the call.
+#[must_use]
+pub fn case_drawing(case: &str, controller: &str, record: &GymRecord) -> Drawing {
+    let [up, down] = [0, 1].map(|direction| late(record, direction));
+    let direction = usize::from(down >= up);
+    let (width, of_rates, of_delays) = PICTURE;
+    let name = format!("{case}, {controller}");
+    let title = format!("{name}: {}", DIRECTIONS[direction]);
+    let about = "The line's capacity (filled), the rate that was set (line), what was carried (dashed); below, the \
+                 longest delay of the call";
+    let drawn = [
+        rates_drawing(record, direction, &name, of_rates),
+        delays_drawing(record, direction, &name, of_delays),
+    ];
+    column(&title, about, width, &drawn)
+}
+
+/// The 95th percentile of the call's longest delays once they count.
+fn late(record: &GymRecord, direction: usize) -> f64 {
+    let from = (record.warm_up / record.step) as usize;
+    let mut all: Vec<f64> = record.call_ms[direction].iter().skip(from).copied().collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() * 95 / 100).copied().unwrap_or(0.0)
+}
+
 fn end(record: &GymRecord) -> f64 {
     record.rate[0].len() as f64 * record.step * NANOS
 }
 
 fn rates(record: &GymRecord, direction: usize, name: &str) -> Drawing {
+    rates_drawing(record, direction, name, RATES)
+}
+
+fn rates_drawing(record: &GymRecord, direction: usize, name: &str, height: f64) -> Drawing {
     let high = [&record.capacity, &record.rate, &record.carried]
         .iter()
         .flat_map(|all| &all[direction])
@@ -93,10 +126,14 @@ fn rates(record: &GymRecord, direction: usize, name: &str) -> Drawing {
     ];
     let title = format!("{}: rates of the {}", name, DIRECTIONS[direction]);
     let axes = (Axis::time(end(record) as u64), Axis::rates(high, 4));
-    lines(&title, &title, axes, RATES, record.warm_up * NANOS, &all)
+    lines(&title, &title, axes, height, record.warm_up * NANOS, &all)
 }
 
 fn delays(record: &GymRecord, direction: usize, name: &str) -> Drawing {
+    delays_drawing(record, direction, name, DELAYS)
+}
+
+fn delays_drawing(record: &GymRecord, direction: usize, name: &str, height: f64) -> Drawing {
     let values = &record.call_ms[direction];
     let high = values.iter().copied().filter(|ms| *ms < LATEST).fold(50.0, f64::max);
     let all = [ChartLine {
@@ -107,7 +144,7 @@ fn delays(record: &GymRecord, direction: usize, name: &str) -> Drawing {
     }];
     let title = format!("{}: delay of the call, {}", name, DIRECTIONS[direction]);
     let axes = (Axis::time(end(record) as u64), Axis::spans((high * 1e6) as u64, 3));
-    lines(&title, &title, axes, DELAYS, record.warm_up * NANOS, &all)
+    lines(&title, &title, axes, height, record.warm_up * NANOS, &all)
 }
 
 fn points(record: &GymRecord, values: impl Iterator<Item = Option<f64>>) -> Vec<(f64, Option<f64>)> {

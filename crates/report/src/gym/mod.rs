@@ -3,4 +3,5 @@
 mod detail;
 mod page;
 
+pub use detail::case_drawing;
 pub use page::{cells, page};
