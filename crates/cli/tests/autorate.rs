@@ -324,6 +324,80 @@ fn a_dry_run_shows_what_stands_in_the_way() {
     assert!(nothing.contains("nothing to put back on eth0"), "{nothing}");
 }
 
+/// A device that goes away (a modem that is unplugged) is waited for, and controlled again when it is back.
+#[test]
+fn a_device_that_goes_away_and_comes_back_is_controlled_again() {
+    let Some(computer) = computer("autorate-back") else { return };
+    let out = computer.files.0.join("lines");
+    let mut child = started(&computer, &["eth0", "--controller", "fixed:0.5", "--json"], &out);
+    until("a decision", || has(&out, "decision"));
+    let links = |change: fn(&mut tidegate_sys::netlink::Links) -> std::io::Result<()>| {
+        let go = move || change(&mut tidegate_sys::netlink::Links::open().expect("netlink"));
+        computer.place.go(go).expect("the thread is there").expect("it goes");
+    };
+    links(|links| links.delete("eth0"));
+    until("it is missed", || has(&out, "gone"));
+    links(|links| links.create_like("eth0", "dummy", 1000));
+    computer.tc("tc qdisc add dev eth0 root handle 1: htb default 10");
+    computer.tc("tc class add dev eth0 parent 1: classid 1:10 htb rate 8mbit burst 9000b");
+    let found = computer.installed("eth0");
+    until("it is controlled", || lines(&out).last().is_some_and(|line| line["rate"] == 4_000_000));
+    tidegate_sys::process::signal_to_end(child.id());
+    assert!(child.wait().expect("it ends").success());
+    assert_eq!(lines(&out).last().expect("a line")["put_back"][0]["rate"], 8_000_000);
+    assert_eq!(computer.installed("eth0"), found);
+}
+
+/// Without any reply nothing is known of the line: the rate that was found holds. Without load no probe is
+/// sent.
+#[test]
+fn without_replies_the_found_rate_holds_and_without_load_no_probe_is_sent() {
+    let Some(computer) = computer("autorate-blind") else { return };
+    let found = computer.installed("eth0");
+    computer
+        .place
+        .go(|| {
+            let mut links = tidegate_sys::netlink::Links::open().expect("netlink");
+            let up = tidegate_sys::netlink::LinkUpdate { up: Some(true), ..Default::default() };
+            links.change("eth0", &up).expect("it goes");
+            links.address("eth0", "192.0.2.9".parse().expect("an address")).expect("it goes");
+            links.add_route("eth0", "192.0.2.1".parse().expect("an address")).expect("it goes");
+        })
+        .expect("the thread is there");
+    let sent = || -> u64 {
+        let read = || {
+            let mut kernel = tidegate_netlink::Kernel::open().expect("netlink");
+            kernel.root("eth0").expect("a listing").expect("a root").stats.packets
+        };
+        computer.place.go(read).expect("the thread is there")
+    };
+    let out = computer.files.0.join("lines");
+    let words = ["eth0", "--target", "192.0.2.1", "--base", "5mbit", "--idle", "0", "--json"];
+    let mut child = started(&computer, &words, &out);
+    until("it is blind", || has(&out, "blind"));
+    assert_eq!(computer.installed("eth0"), found);
+    let before = sent();
+    until("it looks for one", || sent() > before + 10);
+    tidegate_sys::process::signal_to_end(child.id());
+    assert!(child.wait().expect("it ends").success());
+
+    let before = sent();
+    let words =
+        ["eth0", "--target", "192.0.2.1", "--base", "5mbit", "--idle", "1s", "--duration", "5s", "--json"];
+    let mut child = started(&computer, &words, &out);
+    assert!(child.wait().expect("it ends").success());
+    let all = lines(&out);
+    let at =
+        |event: &str| all.iter().find(|line| line["event"] == event).and_then(|line| line["at"].as_f64());
+    let at = ["begun", "idle", "ended"].map(|event| at(event).unwrap_or_else(|| panic!("{event}: {all:?}")));
+    // 25 a second until then, and none in the time after; the computer's own packets (neighbours) are few.
+    let (probed, rested) = (25.0 * (at[1] - at[0]), 25.0 * (at[2] - at[1]));
+    let count = (sent() - before) as f64;
+    assert!(rested > 50.0 && count < probed + 0.5 * rested, "{count} packets, {at:?}");
+    assert!(all.iter().all(|line| line["event"] != "blind"), "no reply is missed without a probe");
+    assert_eq!(computer.installed("eth0"), found);
+}
+
 /// A lock that is not one is named with what to do.
 #[test]
 fn a_lock_that_cannot_be_taken_has_a_remedy() {

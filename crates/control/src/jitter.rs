@@ -1,10 +1,11 @@
 //! How much delays differ from one probe to the next, whatever the rate: jitter, as of Wi-Fi or of a radio's
 //! schedule.
 //!
-//! A queue grows for a while, and shrinks for a while. Jitter goes up and down with every probe. So what counts
-//! is how far a delay is above both its neighbours, or below both: by the nearer of the two. Of independent
-//! delays between 0 and J that is J/6 in the mean (in two of three cases the middle one is the highest or the
-//! lowest, and then by J/4); of a queue that grows or shrinks it is 0, however fast, but where it turns.
+//! A queue grows for a while, and shrinks for a while. Jitter goes up and down with every probe. So what
+//! counts is how far a delay is above both its neighbours, or below both: by the nearer of the two. Of
+//! independent delays between 0 and J that is J/6 in the mean (in two of three cases the middle one is the
+//! highest or the lowest, and then by J/4); of a queue that grows or shrinks it is 0, however fast, but where
+//! it turns.
 
 use tidegate_packet::{Nanos, Time};
 

@@ -42,9 +42,9 @@ const STARTS: f64 = 2.0;
 /// Below this share of the base rate it rises by at least this share a second while there is no queue.
 const LOW: f64 = 0.5;
 const LEAST_GROWTH: f64 = 0.5;
-/// So many times the mean jitter is no queue: of independent delays between 0 and J that is J. Of it this share
-/// of the target, and of a frame's time at the base rate, are let be anyway. Chosen by trials on jittery lines
-/// and on the presets with the seeds 501 to 524.
+/// So many times the mean jitter is no queue: of independent delays between 0 and J that is J. Of it this
+/// share of the target, and of a frame's time at the base rate, are let be anyway. Chosen by trials on
+/// jittery lines and on the presets with the seeds 501 to 524.
 const JITTERS: f64 = 6.0;
 const USUAL_TARGET: f64 = 0.5;
 const USUAL_FRAME: f64 = 0.6;
@@ -119,9 +119,9 @@ impl OwnSettings {
     pub const AIMS: RangeInclusive<f64> = 0.1..=4.0;
 
     /// For less delay or more use of the line than the defaults: the rate takes longer back to the capacity,
-    /// or less long. Below 1 the fall of the capacity counts for more, and less is put down to jitter; above 1
-    /// the rate stays less below it after a queue, and a longer queue is let be. An aim beyond [`OwnSettings::AIMS`] is taken as the
-    /// nearest one within.
+    /// or less long. Below 1 the fall of the capacity counts for more, and less is put down to jitter; above
+    /// 1 the rate stays less below it after a queue, and a longer queue is let be. An aim beyond
+    /// [`OwnSettings::AIMS`] is taken as the nearest one within.
     #[must_use]
     pub fn aiming(self, aim: f64) -> OwnSettings {
         let aim = aim.clamp(*OwnSettings::AIMS.start(), *OwnSettings::AIMS.end());
@@ -287,9 +287,9 @@ impl OwnController {
         }
     }
 
-    /// The queueing delay in seconds of a delay in ns, without jitter, as far as that is more than a probe meets
-    /// anyway: full frames that pass before it. Else a line with jitter would be drained all the time, and what
-    /// it carries meanwhile, which is ever less, be taken for its capacity.
+    /// The queueing delay in seconds of a delay in ns, without jitter, as far as that is more than a probe
+    /// meets anyway: full frames that pass before it. Else a line with jitter would be drained all the time,
+    /// and what it carries meanwhile, which is ever less, be taken for its capacity.
     fn queue_beyond_jitter(&self, direction: RateDirection, delay: i64, jitter: i64) -> f64 {
         // At the base rate: one that follows the rate would keep a slow one slow.
         let frame = FRAME as f64 * 8.0 / self.sides[direction].base.max(1.0);

@@ -79,8 +79,8 @@ impl Cgroup {
         (memory.is_some() || processes.is_some()).then_some(Cgroup { memory, processes })
     }
 
-    /// Moves a process, and with it those that it will start, into the groups. The kernel takes 5 to 13 ms for
-    /// it: it waits until every processor has passed a quiet point.
+    /// Moves a process, and with it those that it will start, into the groups. The kernel takes 5 to 13 ms
+    /// for it: it waits until every processor has passed a quiet point.
     pub(crate) fn take(&self, pid: u32) -> io::Result<()> {
         // Both, though one may fail.
         let all =
@@ -229,7 +229,8 @@ fn hands_down_memory(dir: &Path) -> bool {
         .is_ok_and(|controllers| controllers.split_whitespace().any(|controller| controller == "memory"))
 }
 
-/// The group of this process in the hierarchy of a controller: where that is mounted, and the path from there.
+/// The group of this process in the hierarchy of a controller: where that is mounted, and the path from
+/// there.
 fn own_group(own: &str, mounts: &str, controller: &str) -> Option<(Version, PathBuf, PathBuf)> {
     let (mut first, mut second) = (None, None);
     for line in own.lines() {

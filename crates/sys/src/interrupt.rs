@@ -77,8 +77,8 @@ pub fn event_fd() -> io::Result<OwnedFd> {
     Ok(heard)
 }
 
-/// Makes the descriptor of [`event_fd`] readable on SIGHUP, the end of a terminal, too; where that is ignored,
-/// as under nohup(1), it stays so.
+/// Makes the descriptor of [`event_fd`] readable on SIGHUP, the end of a terminal, too; where that is
+/// ignored, as under nohup(1), it stays so.
 ///
 /// # Errors
 /// No handler can be installed.

@@ -1,5 +1,5 @@
-//! The pictures of the failures of the field in `docs/img/gym`, which `docs/gym.md` shows: each is what `tidegate
-//! gym tidegate --failures --detail NAME -o NAME.svg` draws.
+//! The pictures of the failures of the field in `docs/img/gym`, which `docs/gym.md` shows: each is what
+//! `tidegate gym tidegate --failures --detail NAME -o NAME.svg` draws.
 
 use crate::common;
 

@@ -385,8 +385,8 @@ pub fn guard(devices: &[&str], out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// Puts back the rates that a controller which died left on devices. A record of what could not be put back is
-/// kept, and that is said.
+/// Puts back the rates that a controller which died left on devices. A record of what could not be put back
+/// is kept, and that is said.
 ///
 /// # Errors
 /// One runs, or what was left cannot be read.
