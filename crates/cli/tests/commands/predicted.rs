@@ -279,6 +279,8 @@ fn whole(counts: &BTreeMap<&str, (usize, usize)>, tables: &str, misses: &[([Stri
          runs (Linux 6.1; no noise, the same bytes each time). *Real clock*: a shared virtual machine of\n\
          two processors with other work on it (Linux 6.18, 2026-11-22, `--realtime`); runs that reported\n\
          themselves unreliable are excluded, and of several runs the median and the range are given.\n\n\
+         Controllers of a shaper's rate on lines that vary, predicted by `tidegate gym` and measured, are in\n\
+         [autorate.md](autorate.md#the-gyms-predictions-and-three-lines).\n\n\
          A figure is within the target if it deviates by at most 10 % or 1 ms; a share or a loss ratio by 3\n\
          percentage points. Others are in **bold**, with the reason under [Deviations](#deviations).\n\n\
          | | within | of |\n|---|---:|---:|\n\
