@@ -296,6 +296,22 @@ fn a_dry_run_shows_what_stands_in_the_way() {
     let said = format!("the rate of eth0 is controlled already, by process {}", child.id());
     assert!(stderr(&second).contains(&said), "{}", stderr(&second));
 
+    // An ordinary user may not know whether it runs still.
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", TIDEGATE]).args(dry);
+    command.env("TIDEGATE_RUN", computer.files.0.join("run"));
+    match computer.place.go(move || command.output()).expect("the thread is there") {
+        // That user may not reach the program everywhere.
+        Ok(output) if output.status.code() != Some(127) => {
+            let said = done(&output);
+            assert!(
+                said.contains("eth0: another user's `tidegate autorate` controls it, or was killed"),
+                "{said}"
+            );
+        }
+        other => println!("SKIPPED: no ordinary user can run it here ({other:?})"),
+    }
+
     // Both are killed, so that the record stays.
     let pid = child.id().to_string();
     let guard = Command::new("pgrep").args(["-P", &pid]).output().expect("pgrep");

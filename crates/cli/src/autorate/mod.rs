@@ -217,11 +217,10 @@ fn dry(
                      begins with that (or: tidegate autorate {dev} --restore)\n",
                     rate(*bits as f64)
                 ),
-                LeftBehind::Unreadable => {
-                    format!(
-                        "{dev}: a killed `tidegate autorate` left something to put back, which only root may read\n"
-                    )
-                }
+                LeftBehind::OfOther => format!(
+                    "{dev}: another user's `tidegate autorate` controls it, or was killed and left something to \
+                     put back: only that user, such as root, may know which\n"
+                ),
             };
         }
         text += &shown(plan, options);

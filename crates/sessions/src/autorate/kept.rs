@@ -6,6 +6,7 @@ use crate::error::{Context, Error, Result, invalid};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -69,8 +70,8 @@ fn controlled<T>(dev: &str, pid: u32) -> Result<T> {
 pub enum LeftBehind {
     /// A killed one left this rate to put back, bit/s: a run begins with that.
     Rate(u64),
-    /// There is something to put back, which this user may not read.
-    Unreadable,
+    /// Another user's run has something to put back, now or when it was killed: only that user may know more.
+    OfOther,
 }
 
 /// What is left behind on a device, without changing anything.
@@ -81,13 +82,12 @@ pub(super) fn left_behind(runtime: &RuntimeDir, dev: &str) -> Result<Option<Left
     if let Some(pid) = RuntimeDir::holder(&runtime.steering(dev)) {
         return controlled(dev, pid);
     }
-    match record(runtime, dev) {
-        Ok(record) => Ok(record.map(|record| LeftBehind::Rate(record.rate))),
-        Err(error) if error.io().is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied) => {
-            Ok(Some(LeftBehind::Unreadable))
-        }
-        Err(error) => Err(error),
+    // The lock and the record of another user's run are not this one's to read.
+    let own = tidegate_sys::process::effective_uid();
+    if fs::metadata(runtime.steered(dev)).is_ok_and(|found| found.uid() != own) {
+        return Ok(Some(LeftBehind::OfOther));
     }
+    Ok(record(runtime, dev)?.map(|record| LeftBehind::Rate(record.rate)))
 }
 
 fn holder_is_guard(runtime: &RuntimeDir, dev: &str) -> bool {
