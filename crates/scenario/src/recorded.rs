@@ -197,6 +197,9 @@ fn seconds_and_megabits(text: &str, taken: &Taken) -> Result<Trace, BadRecording
             before.rate = Some(rate * 1e6);
             before.line = number;
         }
+        if rows.len() == MAX_ROWS {
+            return Err(BadRecording::new(number, format!("more than {MAX_ROWS} rows"), "split the file"));
+        }
         rows.push(Row { line: number, seconds, rate: None, delay: None, loss: None });
     }
     let Some(last) = rows.pop() else { return Err(BadRecording::new(1, "it is empty", how)) };
@@ -629,5 +632,17 @@ mod tests {
                      OS,2023-09-14T15:12:00,a,200000000,1\nOS,2023-09-14T15:12:01,a,100000000,3\n";
         let up = Taken { column: Some("upload".into()), ..Taken::default() };
         assert_eq!(read(iperf, &up).expect("a trace").mean_rate(), Some(2));
+    }
+
+    /// Rows are bounded in every format.
+    #[test]
+    fn huge_recordings_are_refused() {
+        let rows = |separator: &str| (0..=MAX_ROWS).map(|n| format!("{n}{separator}1\n")).collect::<String>();
+        for (text, line) in
+            [(rows(" "), MAX_ROWS + 1), (format!("time,rate_mbit\n{}", rows(",")), MAX_ROWS + 2)]
+        {
+            let wrong = read(&text, &Taken::default()).map(drop).expect_err("too many rows");
+            assert_eq!((wrong.line, wrong.why), (line, "more than 1000000 rows".to_owned()));
+        }
     }
 }
