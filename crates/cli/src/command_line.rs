@@ -68,7 +68,7 @@ enum Command {
     Overhead(Box<measuring::overhead::Options>),
     /// Find the highest rate each way at which delay does not rise
     Calibrate(Box<measuring::calibrate::Options>),
-    /// Record a line's rate, delay and loss each way, as a trace for simulations
+    /// Record a line's rate, delay and loss as traces for simulations
     Record(Box<measuring::record::Options>),
     /// Find out why this computer does not shape as configured
     Doctor(measuring::doctor::Options),

@@ -27,7 +27,7 @@ const SHORTEST: Duration = Duration::from_secs(2);
 /// Where traces are written if no other name is given.
 const USUAL: &str = "recorded.csv";
 
-/// Record a line's rate, delay and loss each way, as a trace for simulations
+/// Record a line's rate, delay and loss as traces for simulations
 ///
 /// Every quarter of a second a short train of packets shows what the line delivers; small packets in between
 /// show delay and loss. The traces are what `try --trace`, `shell --trace`, `gym --traces` and a link's
