@@ -548,7 +548,15 @@ fn blamed(args: &[String], complaint: &str) -> Option<usize> {
         .step_by(2)
         .collect();
     let position = |wanted: &&str| args.iter().rposition(|arg| arg == wanted);
-    quoted.iter().find_map(position).or_else(|| {
+    // Of a value that is there twice, the one behind a keyword that is named, too.
+    let first = complaint.lines().next().unwrap_or_default();
+    let is_named = |word: &str| first.split([' ', '"', ':', '.']).any(|one| one == word);
+    let behind = |wanted: &&str| {
+        let mut places = (1..args.len()).filter(|at| args[*at] == **wanted);
+        (places.clone().count() > 1).then(|| places.find(|at| is_named(&args[at - 1])))?
+    };
+    let of_keyword = quoted.iter().find_map(behind);
+    of_keyword.or_else(|| quoted.iter().find_map(position)).or_else(|| {
         // What is said to the reader behind the tool's own words (`tc: add it first: …`) names other words.
         let said =
             complaint.lines().take_while(|line| !line.starts_with("tc: ") && !line.starts_with("ip: "));

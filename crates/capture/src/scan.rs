@@ -354,6 +354,8 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
     let mut add = |name: &str| {
         // `vtun+` means any vtun: one of them will do.
         let name = name.strip_suffix('+').map_or(name.to_owned(), |stem| format!("{stem}0"));
+        // `eth0:1` is an address of eth0.
+        let name = name.split(':').next().unwrap_or_default().to_owned();
         if is_device(&name) && found.len() < MAX_DEVICES && !found.contains(&name) {
             found.push(name);
         }

@@ -347,12 +347,14 @@ impl<'a> Complaint<'a> {
         }
         let base = name.rsplit('/').next().unwrap_or(name);
         let mut place = finder.line(self.line);
-        let is_read = is_opened
-            || place.as_ref().and_then(|place| place.text.split_once(name)).is_some_and(|(before, _)| {
-                let before = before.trim_end();
-                before.ends_with('<') || matches!(before.rsplit(WORD_ENDS).next(), Some("." | "source"))
-            });
-        let (reason, remedy) = if name.starts_with('\u{feff}') {
+        let line = place.as_ref().map_or("", |place| place.text.as_str());
+        let is_read = is_opened || reads(line, name, base);
+        let (reason, remedy) = if name == "[[" {
+            (
+                "`[[` is bash's: the shell that runs this script has no such command".to_owned(),
+                "write `[`, or let the first line name bash".to_owned(),
+            )
+        } else if name.starts_with('\u{feff}') {
             (
                 "the script begins with a byte order mark, which the shell takes for a part of the first word"
                     .to_owned(),
@@ -389,9 +391,34 @@ impl<'a> Complaint<'a> {
     }
 }
 
+/// Whether a line reads the file of a name, or one that is called so in a directory that the shell finds out
+/// (`. "$(dirname "$0")/x"`), and does not run it.
+fn reads(line: &str, name: &str, base: &str) -> bool {
+    let before = |text: &str| !text.is_empty() && line.contains(text);
+    let Some((before, _)) =
+        [name, base].into_iter().find(|text| before(text)).and_then(|text| line.split_once(text))
+    else {
+        return false;
+    };
+    before.trim_end().ends_with('<') || before.split(WORD_ENDS).any(|word| matches!(word, "." | "source"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_that_a_line_reads_are_no_tools() {
+        for (line, is_read) in [
+            (". ./x.conf", true),
+            ("[ -f x ] && source \"$(dirname \"$0\")/x.conf\"", true),
+            ("while read a; do :; done <x.conf", true),
+            ("./x.conf start", false),
+            ("tc qdisc show", false),
+        ] {
+            assert_eq!(reads(line, "/home/a/x.conf", "x.conf"), is_read, "{line}");
+        }
+    }
 
     #[test]
     fn a_script_that_explains_its_arguments_is_quoted() {

@@ -63,6 +63,8 @@ pub enum FormatError {
     NotText(&'static str),
     /// JSON that no listing of tc is.
     ForeignJson,
+    /// What tc -j prints of some filters and of HFSC: JSON but for a part.
+    BrokenTcJson,
     /// Text of another kind: what it looks like, and what to do.
     LooksLike(&'static str),
     /// Nothing that is known: how it begins, at most [`FormatError::SHOWN`] characters.
@@ -90,6 +92,10 @@ impl fmt::Display for FormatError {
             FormatError::NotText(what) => f.write_str(what),
             FormatError::ForeignJson => f.write_str(
                 "is JSON, but not what `tc -j qdisc show`, `tc -j class show` or `tc -j filter show` writes",
+            ),
+            FormatError::BrokenTcJson => f.write_str(
+                "begins as a listing of tc -j and is no JSON: tc writes fw filters and HFSC so; save what tc \
+                 prints without -j instead",
             ),
             FormatError::LooksLike(what) => write!(f, "{what}\n{KNOWN}"),
             FormatError::Unknown(begins) => {
@@ -138,6 +144,10 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<InputFormat, FormatError> {
     }
     if text.trim_start().starts_with(['[', '{']) && is_json(text) {
         return json(text);
+    }
+    let names_kinds = || ["\"kind\":\"", "\"class\":\""].iter().any(|key| text.contains(key));
+    if text.trim_start().starts_with("[{") && names_kinds() {
+        return Err(FormatError::BrokenTcJson);
     }
     if is_deep(text) {
         return Err(FormatError::NotText(
@@ -346,6 +356,11 @@ mod tests {
             ("a", ". ./lib.sh\nstart\n", Ok(InputFormat::Script)),
             ("a", "qdisc htb 1: root refcnt 2 r2q 10\n", Ok(InputFormat::Listing)),
             ("a", "[{\"kind\":\"htb\"}]\n[]\n", Ok(InputFormat::TcJson)),
+            (
+                "a",
+                "[{\"protocol\":\"ip\",\"kind\":\"fw\",\"options\":{handle 0xa classid 1:10 }}]",
+                Err(FormatError::BrokenTcJson),
+            ),
         ];
         for (name, text, expected) in table {
             assert_eq!(sniff(name, text.as_bytes()), expected, "{text}");

@@ -131,10 +131,12 @@ fn agrees(written: &[&str], words: &[String]) -> bool {
         let quoted = ['\'', '"'].iter().find_map(|quote| text.strip_prefix(*quote)?.strip_suffix(*quote));
         quoted.unwrap_or(text).to_owned()
     };
-    let pairs = || written.iter().map(|word| plain(word)).zip(words);
+    // A tool that reads whole lines is given the quotes, too.
+    let same = |(one, other): (&&str, &String)| *one == other || plain(one) == *other;
+    let pairs = || written.iter().zip(words);
     written.len() == words.len()
-        && pairs().all(|(one, other)| one == *other || may_become(&one, other))
-        && pairs().any(|(one, other)| one == *other)
+        && pairs().all(|pair| same(pair) || may_become(&plain(pair.0), pair.1))
+        && pairs().any(same)
 }
 
 /// Whether the shell can make `word` of what is written: the parts before its first variable and behind its
@@ -229,6 +231,7 @@ mod tests {
             line_inside(&lines, 9, number, &words.map(str::to_owned)).map(|(line, _)| line)
         };
         assert_eq!(found(2, ["b", "2"]), Some(3));
+        assert_eq!(at("nft -f - <<X\na \"b\" c", 1, "a \"b\" c"), Some(2));
         assert_eq!((found(1, ["a", "1"]), found(1, ["b", "2"])), (None, None), "twice, and elsewhere");
         let long = format!("tc -b - <<EOF\n{}x 1\n", "x \\\n".repeat(10_000));
         assert_eq!(at(&long, 9_000, "x 1"), None);

@@ -1,12 +1,48 @@
 //! What `tc -j … show` writes, as the lines that tc prints for people: those are read back.
 
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Kinds whose options in JSON come to the same as in tc's words.
+const WHOLE: [&str; 20] = [
+    "bfifo",
+    "blackhole",
+    "clsact",
+    "codel",
+    "drr",
+    "ets",
+    "fq_codel",
+    "hfsc",
+    "htb",
+    "ingress",
+    "mq",
+    "multiq",
+    "noqueue",
+    "pfifo",
+    "pfifo_fast",
+    "pie",
+    "prio",
+    "qfq",
+    "sfq",
+    "tbf",
+];
+/// What to do about a listing in JSON that cannot be read.
+const TEXT_INSTEAD: &str = "save what tc prints without -j instead, or give the commands that made it";
 
 /// The listing for a file of tc's JSON. `dev` is the device of entries that name none.
 ///
 /// # Errors
 /// What cannot be read.
 pub(super) fn listing(text: &str, dev: Option<&str>) -> Result<String, String> {
+    let documents = serde_json::Deserializer::from_str(text).into_iter::<Repeated>();
+    if let Some(key) = documents.flatten().find_map(|one| one.0) {
+        return Err(format!(
+            "has `{key}` twice in one object, as tc writes filters with several matches, and JSON keeps the last \
+             alone; {TEXT_INSTEAD}"
+        ));
+    }
     let mut out = String::new();
     for document in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
         let document = document.map_err(|error| format!("is not JSON: {error}"))?;
@@ -42,7 +78,10 @@ fn entry(at: usize, object: &Map<String, Value>) -> String {
 
 fn line(object: &Map<String, Value>, dev: Option<&str>) -> Result<String, String> {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
-    let dev = text("dev").or(dev).ok_or("does not say of which device; add --dev DEV")?;
+    let dev = text("dev").or(dev).ok_or(
+        "does not say of which device; add --dev DEV (check, run, try), or save what tc prints without -j below \
+         a line `# dev DEV`",
+    )?;
     let options = object.get("options").and_then(Value::as_object);
     if object.contains_key("protocol") {
         return filter(object, options, dev);
@@ -57,6 +96,10 @@ fn line(object: &Map<String, Value>, dev: Option<&str>) -> Result<String, String
     } else {
         format!("qdisc {kind} {handle} dev {dev} {place}")
     };
+    let says = options.is_some_and(|options| !options.is_empty());
+    if says && !WHOLE.contains(&kind) {
+        return Err(format!("has options of {kind}, which are not read from tc's JSON; {TEXT_INSTEAD}"));
+    }
     let values = options.unwrap_or(object);
     let known = |key: &str| {
         !matches!(key, "kind" | "class" | "handle" | "dev" | "parent" | "root" | "leaf" | "stats" | "level")
@@ -65,6 +108,67 @@ fn line(object: &Map<String, Value>, dev: Option<&str>) -> Result<String, String
         option(&mut words, key, value);
     }
     Ok(words)
+}
+
+/// The first key that an object anywhere in a document has twice.
+struct Repeated(Option<String>);
+
+impl<'de> Deserialize<'de> for Repeated {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Repeated, D::Error> {
+        source.deserialize_any(Keys)
+    }
+}
+
+struct Keys;
+
+impl<'de> Visitor<'de> for Keys {
+    type Value = Repeated;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Repeated, A::Error> {
+        let (mut seen, mut twice) = (BTreeSet::new(), None);
+        while let Some(key) = map.next_key::<String>()? {
+            let inside = map.next_value::<Repeated>()?.0;
+            twice = twice.or(inside).or_else(|| seen.contains(&key).then(|| key.clone()));
+            seen.insert(key);
+        }
+        Ok(Repeated(twice))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Repeated, A::Error> {
+        let mut twice = None;
+        while let Some(one) = list.next_element::<Repeated>()? {
+            twice = twice.or(one.0);
+        }
+        Ok(Repeated(twice))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Repeated, E> {
+        Ok(Repeated(None))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Repeated, E> {
+        Ok(Repeated(None))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Repeated, E> {
+        Ok(Repeated(None))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Repeated, E> {
+        Ok(Repeated(None))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Repeated, E> {
+        Ok(Repeated(None))
+    }
+
+    fn visit_unit<E>(self) -> Result<Repeated, E> {
+        Ok(Repeated(None))
+    }
 }
 
 /// Keys that hold a rate in bytes per second, a time in microseconds; the rest are numbers as they are.
@@ -168,4 +272,30 @@ fn u32_filter(mut words: String, options: &Map<String, Value>) -> Result<String,
         words.push_str(&format!("\n  match {value}/{mask} at {}{at}", if next { "nexthdr+" } else { "" }));
     }
     Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_json_does_not_have_whole_is_refused() {
+        let filter = r#"[{"protocol":"ip","pref":1,"kind":"u32","chain":0,"parent":"1:","options":{"flowid":"1:10",
+            "match":{"value":"50","mask":"ffff","offmask":"nexthdr+","off":0},
+            "match":{"value":"60000","mask":"ff0000","offmask":"","off":8}}}]"#;
+        let cake = r#"[{"kind":"cake","handle":"1:","dev":"eth0","root":true,"options":{"flowmode":"triple-isolate"}}]"#;
+        let fq = r#"[{"kind":"fq","handle":"1:","dev":"eth0","root":true,"options":{"maxrate":1250000}}]"#;
+        for (text, why) in [(filter, "has `match` twice"), (cake, "options of cake"), (fq, "options of fq")] {
+            let wrong = listing(text, Some("eth0")).expect_err("is refused");
+            assert!(wrong.contains(why) && wrong.contains("without -j"), "{wrong}");
+        }
+        // The same key in two objects is none of these.
+        let two = r#"[{"kind":"pfifo","handle":"1:","dev":"eth0","root":true,"options":{"limit":9}},
+            {"kind":"pfifo","handle":"2:","dev":"eth1","root":true,"options":{"limit":8}}]"#;
+        assert_eq!(
+            listing(two, None).as_deref(),
+            Ok("qdisc pfifo 1: dev eth0 root limit 9\nqdisc pfifo 2: dev eth1 root limit 8\n")
+        );
+        assert!(listing(&"[".repeat(100_000), None).is_err());
+    }
 }

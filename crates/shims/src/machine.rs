@@ -139,6 +139,22 @@ impl Machine {
         }
     }
 
+    /// The words of a tc command with names of addresses (`eth0:1`, as ifconfig has them) for what they name:
+    /// the kernel looks up the device by what is before the colon.
+    pub(super) fn devices_meant(&mut self, words: &[String]) -> Vec<String> {
+        let mut meant = words.to_vec();
+        for at in 1..meant.len() {
+            if let Some((device, _)) = meant[at].split_once(':').filter(|_| meant[at - 1] == "dev") {
+                let device = device.to_owned();
+                self.grow_one(&device);
+                if self.gateway.device(&device).is_some() && self.gateway.device(&meant[at]).is_none() {
+                    meant[at] = device;
+                }
+            }
+        }
+        meant
+    }
+
     /// As [`Machine::grow`], for a name outside a command.
     pub(super) fn grow_one(&mut self, name: &str) {
         let kind = LinkDriver::of_name(name);
@@ -146,8 +162,10 @@ impl Machine {
             kind,
             LinkDriver::Ethernet | LinkDriver::PointToPoint | LinkDriver::Raw(_) | LinkDriver::Loopback
         );
-        let fits =
-            !name.is_empty() && name.len() <= 15 && !name.contains(['/', ' ', '"']) && !no_device_name(name);
+        let fits = !name.is_empty()
+            && name.len() <= 15
+            && !name.contains(['/', ' ', '"', ':'])
+            && !no_device_name(name);
         if self.grows
             && natural
             && fits

@@ -15,6 +15,7 @@ use tidegate_syntax::tc::{
 
 /// `tc` with these words; `stdin` is the text of a batch.
 pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
+    let words = &shim.machine.devices_meant(words);
     shim.machine.grow(words);
     match tc::parse(words, &shim.machine.env()) {
         Err(refusal) => not_read(shim, words, refusal),
@@ -262,13 +263,14 @@ fn run_batch(shim: &mut ToolShim<'_>, batch: (&str, &[u8]), flags: tc::ShowFlags
     let deferred = shim.machine.gateway.defer_releases(true);
     let reply = batch::run(shim, "tc", batch, force, |shim, line| {
         shim.line = Some(line.number);
-        shim.machine.grow(&line.args);
-        match tc::parse_line(&line.args, flags, &shim.machine.env()) {
+        let args = shim.machine.devices_meant(&line.args);
+        shim.machine.grow(&args);
+        match tc::parse_line(&args, flags, &shim.machine.env()) {
             Ok(TcCommandLine { command: TcCommand::Monitor, .. }) => (Reply::error(1, ENDLESS), true),
-            Ok(parsed) => (one(shim, parsed, &line.args), false),
+            Ok(parsed) => (one(shim, parsed, &args), false),
             Err(refusal) => {
                 let ends = tidegate_syntax::batch::ends_all(&refusal);
-                (not_read(shim, &line.args, refusal), ends)
+                (not_read(shim, &args, refusal), ends)
             }
         }
     });

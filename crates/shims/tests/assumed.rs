@@ -159,3 +159,21 @@ fn values_are_refused_with_what_is_wrong() {
     let text = String::from_utf8_lossy(&reply.stderr).into_owned();
     assert!(text.starts_with("What is \" \"?") && text.contains("tc: This word is blank."), "{text}");
 }
+
+/// The name of an address of ifconfig's is its device's for tc (asked: Linux 6.1), and no link may be called
+/// so.
+#[test]
+fn a_name_with_a_colon_is_the_device_before_it() {
+    let found = answers(&[
+        "tc qdisc add dev eth0:1 root handle 1: htb default 10",
+        "tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit",
+        "tc qdisc add dev eth0: root handle 1: htb",
+        "ip link add ppp: type dummy",
+        "tc qdisc add dev none7:1 root pfifo",
+        "tc qdisc show dev eth0",
+    ]);
+    let codes: Vec<i32> = found.iter().map(|(code, _)| *code).collect();
+    assert_eq!(codes[..4], [0, 0, 2, 2], "{found:?}");
+    assert_eq!(found[3].1, "RTNETLINK answers: Invalid argument\n");
+    assert!(found[5].1.starts_with("qdisc htb 1: root"), "{}", found[5].1);
+}

@@ -375,6 +375,15 @@ fn why_modem(trial: &TrialDocument, with: &TrialRun) -> String {
                 rate(bits as f64)
             )
         }
+        // What HFSC guarantees a class (rt, sc) it sends beyond that class's upper limit (ul), too.
+        _ if fills && own.iter().any(|node| node.parent.is_empty() && node.kind == "hfsc") => {
+            format!(
+                ": the policy sends {}, the link carries {}. Give its classes lower rates: what rt and sc guarantee \
+                 is sent even above ul.",
+                rate(sent),
+                rate(link as f64)
+            )
+        }
         _ if fills => {
             format!(
                 ": the policy sends {}, the link carries {}. Give it a lower rate.",
@@ -830,6 +839,10 @@ mod tests {
         let near = |run: &mut TrialRun| run.classes[0].sent = vec![123_000; 100];
         let text = at_the_modem(9_800_000, near, another);
         assert!(text.ends_with("Give it a lower rate."), "{text}");
+        let hfsc =
+            |trial: &mut TrialDocument| trial.tree.iter_mut().for_each(|node| node.kind = "hfsc".into());
+        let text = at_the_modem(9_800_000, near, hfsc);
+        assert!(text.ends_with("what rt and sc guarantee is sent even above ul."), "{text}");
         let shaperless = at_the_modem(
             9_000_000,
             |_| (),

@@ -52,7 +52,7 @@ pub struct Options {
     pub preset: Option<&'static LinePreset>,
     /// Recordings that the uplink and the downlink follow (one of them may be empty): mahimahi's, seconds and
     /// Mbit/s, or tables; what they do not record is as the other options have it. Parts, scaled and joined:
-    /// `a.csv:skip=30s:length=2min+b.csv:scale=0.5:loop=3` (docs/scenario.md)
+    /// `a.csv:skip=30s+b.csv:scale=0.5:loop=3` (docs/scenario.md)
     #[arg(long, value_name = "UP[,DOWN]", value_delimiter = ',', value_parser = maybe_file)]
     pub trace: Vec<PathBuf>,
     /// Round-trip time of the idle path, transmission times not included

@@ -94,13 +94,13 @@ fn past_all(
     let arp = arp_of(context, &other)?;
     let shown = [&ip, &arp, &other].into_iter().find(|parts| !parts.is_empty()).unwrap_or(&other);
     let named = place.1.class(htb.default as u16);
-    // A class that was refused, or that only the real machine can make, may be all that is missing.
-    let empty = !has_classes && context.reading.lost.tree(&place.0);
-    if empty || refused_already(context, place, named) {
-        return Ok(None);
-    }
     let device = context.prober.device(&place.0);
     let nested = qdisc.parent.minor() != 0 && qdisc.parent != Handle::ROOT;
+    // A class that was refused may be all that is missing; within a class, that holds the packets.
+    let is_left = !has_classes && (nested || context.reading.lost.tree(&place.0));
+    if is_left || refused_already(context, place, named) {
+        return Ok(None);
+    }
     // A netem delays the packet: the engine does not show at once what happens to it further down.
     let above = |other: &QdiscDump| {
         other.dev == place.0 && other.handle == qdisc.parent.qdisc() && other.kind == Kind::Netem
@@ -134,9 +134,6 @@ fn past_all(
         place: if has_classes { at_word(step, "default") } else { step.place.clone() },
         what,
         because: match nested {
-            true if !has_classes => {
-                format!("packets leave in their order, as fast as {} lets them", qdisc.parent)
-            }
             false if !has_classes => {
                 "packets leave in their order at the speed of the device, and fill the queue behind it".into()
             }

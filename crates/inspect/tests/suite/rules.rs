@@ -807,9 +807,7 @@ fn with_queue(queue: &str) -> String {
 #[test]
 fn an_htb_without_a_class_shapes_nothing() {
     let root = "tc qdisc add dev eth0 root handle 1: htb default 10\n";
-    let prio = "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 parent 1:1 handle 10: htb\n";
     assert_eq!(found(root, &["R11"]), ["1 warning R11: htb 1: has no class: it shapes nothing"]);
-    assert_eq!(found(prio, &["R11"]), ["2 warning R11: htb 10: has no class: it shapes nothing"]);
     let mut given =
         given(&["eth0"], &format!("{root}tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n"));
     let class = &mut given.steps[1];

@@ -65,6 +65,10 @@ fn env(shim: &ToolShim<'_>) -> Env {
 fn one(shim: &mut ToolShim<'_>, command: IpCommand, flags: IpFlags, words: &[String]) -> Reply {
     let done = match command {
         IpCommand::Set(set) => self::set(shim, &set),
+        // The kernel takes no such name.
+        IpCommand::AddLink { name, .. } if name.contains(':') => {
+            Err(Reply::error(2, "RTNETLINK answers: Invalid argument\n"))
+        }
         IpCommand::AddLink { name, kind, set } => {
             make_room(shim, &name);
             if let LinkDriver::Veth { peer } = &kind {

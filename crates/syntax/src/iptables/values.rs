@@ -156,12 +156,31 @@ pub(super) fn port_range(text: &str) -> Option<(u16, u16)> {
     }
 }
 
+/// The most ports of a multiport list, a range counting twice.
+const MAX_PORTS: usize = 15;
+
 /// Multiport's list: at most 15 ports, a range counting twice.
-pub(super) fn port_list(text: &str) -> Option<Vec<(u16, u16)>> {
-    let ranges: Option<Vec<_>> = text.split(',').map(port_range).collect();
-    let slots = |(low, high): &(u16, u16)| if low == high { 1 } else { 2 };
-    let ordered = |(low, high): &(u16, u16)| low <= high;
-    ranges.filter(|ranges| ranges.iter().map(slots).sum::<usize>() <= 15 && ranges.iter().all(ordered))
+///
+/// # Errors
+/// iptables' words.
+pub(super) fn port_list(text: &str) -> Result<Vec<(u16, u16)>, String> {
+    let mut left = MAX_PORTS;
+    let mut one = |text: &str| {
+        left = left.checked_sub(1).ok_or("too many ports specified")?;
+        port(text).ok_or_else(|| format!("invalid port/service `{text}' specified"))
+    };
+    let mut ranges = Vec::new();
+    for part in text.split(',') {
+        let range = match part.split_once(':') {
+            None => one(part).map(|port| (port, port))?,
+            Some((low, high)) => (one(low)?, one(high)?),
+        };
+        if part.contains(':') && range.0 >= range.1 {
+            return Err("invalid portrange specified".to_owned());
+        }
+        ranges.push(range);
+    }
+    Ok(ranges)
 }
 
 /// `VALUE[/MASK]`; the mask's default is all ones.
@@ -188,8 +207,10 @@ pub(super) fn dscp(text: &str) -> Option<u8> {
     u8_in(text, 0).filter(|value| *value < 64)
 }
 
+/// The first class with whose name the text begins: iptables compares no more.
 pub(super) fn dscp_class(text: &str) -> Option<u8> {
-    named(&DSCP_CLASSES, text)
+    let begins = |name: &str| text.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+    DSCP_CLASSES.iter().find(|(name, _)| begins(name)).map(|(_, number)| *number)
 }
 
 /// `VALUE[/MASK]` or a name; a name means the six bits of the old TOS.

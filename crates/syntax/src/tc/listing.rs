@@ -42,8 +42,12 @@ const COUNTERS: [&str; 12] = [
     "linklayer",
     "ewma",
 ];
+/// What to do about what is not read.
+const COMMANDS_INSTEAD: &str = "give the commands that made it";
 /// By how many bytes a bucket may be rounded down, and looked for.
 const MAX_ROUNDING: u32 = 4096;
+/// Kinds whose listings lack what their commands need, or write it otherwise.
+const NOT_WHOLE: [&str; 5] = ["choke", "gred", "hhf", "red", "sfb"];
 /// Remarks of a listing that have no value.
 const REMARKS: [&str; 5] = ["----------------", "[Unknown", "not_in_hw", "in_hw", "multiqueue:"];
 
@@ -129,6 +133,10 @@ impl Reader {
             Some(&"filter") => self.filter(&words),
             Some(&"match") => self.matches(&words),
             Some(&"action") => self.action(&words),
+            // What it prints of a policer, of a table of conditions.
+            Some(what @ (&"police" | &"Section")) if self.open.is_some() => {
+                Err(self.wrong(&format!("is a {what} of a filter, which is not read; {COMMANDS_INSTEAD}")))
+            }
             _ if line.starts_with([' ', '\t', '#']) || words.is_empty() => Ok(()),
             _ => Err(self.wrong("is not a line of a listing of tc")),
         }
@@ -165,6 +173,11 @@ impl Reader {
         if automatic {
             return Ok(());
         }
+        // A model of losses is listed without its words.
+        let has_model = *kind == "netem" && rest.iter().any(|word| matches!(*word, "gemodel" | "state"));
+        if NOT_WHOLE.contains(kind) || has_model {
+            return Err(self.wrong(&format!("is a {kind}, whose listing is not read; {COMMANDS_INSTEAD}")));
+        }
         let mut args: Vec<String> = ["qdisc", "add", "dev", &dev].map(str::to_owned).to_vec();
         if matches!(*kind, "ingress" | "clsact") {
             args.push((*kind).to_owned());
@@ -177,6 +190,10 @@ impl Reader {
         }
         args.extend(["handle", handle, kind].map(str::to_owned));
         args.extend(options(kind, rest));
+        // That it marks is listed, that it does not is not; it does where nothing is said.
+        if *kind == "fq_codel" && rest.contains(&"flows") && !rest.contains(&"ecn") {
+            args.push("noecn".into());
+        }
         fill_bucket(&mut args, "rate", "burst");
         self.qdiscs.push(((dev, (*handle).to_owned()), Listed { line: self.line, args }));
         Ok(())
@@ -255,7 +272,9 @@ impl Reader {
                 filter.args.extend(flow_options(rest));
             }
             other => {
-                return Err(self.wrong(&format!("is a filter of the kind {other}, which is not known here")));
+                let why =
+                    format!("is a filter of the kind {other}, whose listing is not read; {COMMANDS_INSTEAD}");
+                return Err(self.wrong(&why));
             }
         }
         self.open = Some(filter);
@@ -291,7 +310,8 @@ impl Reader {
                 words.iter().skip(what + 1).skip_while(|word| **word != "action").nth(1).unwrap_or(&"pass");
             filter.actions.extend(["action", control].map(str::to_owned));
         } else {
-            return Err(NotListed { line, why: format!("is an action that is not known here: {text}") });
+            let why = format!("is an action whose listing is not read ({text}); {COMMANDS_INSTEAD}");
+            return Err(NotListed { line, why });
         }
         Ok(())
     }
@@ -314,7 +334,7 @@ impl Reader {
     fn finish(mut self) -> Result<Vec<Listed>, NotListed> {
         self.close();
         let mut out: Vec<Listed> = Vec::new();
-        let mut there: BTreeMap<Place, ()> = BTreeMap::new();
+        let mut there: BTreeMap<Place, bool> = BTreeMap::new();
         let mut waiting: Vec<(Place, Listed)> = self.qdiscs.into_iter().chain(self.classes).collect();
         loop {
             let before = waiting.len();
@@ -325,9 +345,18 @@ impl Reader {
                     .iter()
                     .position(|word| word == "parent")
                     .map(|at| listed.args[at + 1].clone());
-                let ready = parent.is_none_or(|parent| there.contains_key(&(place.0.clone(), parent)));
+                // Classes of some kinds are there with their qdisc.
+                let of_qdisc = |parent: &str| {
+                    let major = parent.split(':').next().unwrap_or_default();
+                    there.get(&(place.0.clone(), format!("{major}:"))) == Some(&true)
+                };
+                let ready = parent
+                    .is_none_or(|parent| of_qdisc(&parent) || there.contains_key(&(place.0.clone(), parent)));
                 if ready {
-                    there.insert(place, ());
+                    let handle = listed.args.iter().position(|word| word == "handle");
+                    let kind = handle.and_then(|at| Kind::from_name(listed.args.get(at + 2)?));
+                    let makes = kind.is_some_and(|kind| !kind.classes_are_made());
+                    there.insert(place, makes);
                     out.push(listed);
                 } else {
                     left.push((place, listed));
@@ -420,7 +449,7 @@ fn plain(kind: &str, before: Option<&str>, word: &str) -> String {
         (_, Some("flows" | "burst" | "cburst" | "mtu" | "minburst")) => {
             word.split('/').next().unwrap_or(word)
         }
-        (_, Some("limit")) => word.strip_suffix('p').unwrap_or(word),
+        (_, Some("limit" | "flow_limit")) => word.strip_suffix('p').unwrap_or(word),
         ("sfq", Some("perturb")) => word.strip_suffix("sec").unwrap_or(word),
         ("sfq", Some("quantum" | "min" | "max")) => word.strip_suffix('b').unwrap_or(word),
         ("sfb", Some("rehash" | "db")) => word.strip_suffix("ms").unwrap_or(word),
@@ -496,6 +525,24 @@ filter parent 1: protocol ip pref 11 fw chain 0 handle 0x7/0xff classid 1:10
     }
 
     #[test]
+    fn children_of_classes_that_come_by_themselves_and_words_that_listings_leave_out() {
+        let text = "qdisc prio 1: dev eth0 root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1\n\
+                    qdisc tbf 2: dev eth0 parent 1:1 rate 1Mbit burst 10Kb lat 30ms \n\
+                    qdisc fq_codel 3: dev eth0 parent 2:1 limit 10240p flows 1024 quantum 1514 target 5ms \
+                    interval 100ms memory_limit 32Mb drop_batch 64 \n\
+                    qdisc fq 4: dev eth0 parent 1:2 limit 1000p flow_limit 50p buckets 1024\n";
+        let listed: Vec<String> =
+            read_listing(text).expect("is read").iter().map(|one| one.args.join(" ")).collect();
+        assert_eq!(listed.len(), 4, "{listed:?}");
+        assert!(
+            listed[1].starts_with("qdisc add dev eth0 parent 1:1 handle 2: tbf rate 1Mbit"),
+            "{listed:?}"
+        );
+        assert!(listed[2].ends_with("memory_limit 32Mb drop_batch 64 noecn"), "{listed:?}");
+        assert!(listed[3].ends_with("fq limit 1000 flow_limit 50 buckets 1024"), "{listed:?}");
+    }
+
+    #[test]
     fn what_cannot_be_read_is_named_with_its_line() {
         let wrong = |text: &str| read_listing(text).expect_err("cannot be read");
         assert_eq!(wrong("class htb 1:1 root rate 1Mbit\n").line, 1);
@@ -505,5 +552,15 @@ filter parent 1: protocol ip pref 11 fw chain 0 handle 0x7/0xff classid 1:10
                 .why
                 .contains("bpf")
         );
+        let filter = "# dev eth0\nfilter parent ffff: protocol all pref 1 u32 chain 0 fh 800::800 order 2048 key \
+                      ht 800 bkt 0 flowid :1 not_in_hw \n  match 00000000/00000000 at 0\n";
+        let police =
+            wrong(&format!("{filter} police 0x1 rate 1Mbit burst 10Kb mtu 2Kb action drop overhead 0b\n"));
+        assert!(police.line == 4 && police.why.contains("police"), "{police:?}");
+        for kind in ["red 1: dev eth0 root limit 400000b", "netem 1: dev eth0 root limit 9 loss gemodel p 1%"]
+        {
+            let wrong = wrong(&format!("qdisc {kind}\n"));
+            assert!(wrong.why.ends_with("give the commands that made it"), "{wrong:?}");
+        }
     }
 }

@@ -61,10 +61,13 @@ impl<'a> Reader<'a> {
                     ));
                 }
                 let (text, not) = self.inverted(name, joined, not)?;
-                let ranges = values::port_list(text).ok_or_else(|| {
-                    self.complain(format!("invalid port/service `{text}' specified"))
-                        .at(self.at - 1)
-                        .remedy("A list holds at most 15 ports, a range counting twice.")
+                let ranges = values::port_list(text).map_err(|why| {
+                    let remedy = if text.contains('-') {
+                        "A range of ports is written with a colon: 1000:2000."
+                    } else {
+                        "A list holds at most 15 ports, separated by commas, a range (1000:2000) counting twice."
+                    };
+                    self.complain(why).at(self.at - 1).remedy(remedy)
                 })?;
                 let what = match name {
                     "--ports" => Condition::Ports(ranges),

@@ -703,7 +703,7 @@ impl<'a> Reader<'a> {
     }
     fn device(&self, text: &str) -> Result<String, Refusal> {
         if text.len() > 15 {
-            return Err(self.complain(format!("interface name `{text}' must be shorter than 16 characters")));
+            return Err(self.complain(format!("interface name `{text}' must be shorter than IFNAMSIZ (15)")));
         }
         Ok(text.into())
     }
@@ -738,9 +738,42 @@ impl<'a> Reader<'a> {
         self.target = Some(target);
         Ok(())
     }
+    /// A value that an extension does not take, in iptables' words where they are known.
     fn bad(&self, extension: &str, name: &str, text: &str) -> Refusal {
-        self.complain(format!("{extension}: Bad value for \"{name}\" option: \"{text}\""))
-            .at(self.at.saturating_sub(1))
+        let among = |most: &str| {
+            format!("{extension}: bad value for option \"{name}\", or out of range (0-{most}).\n")
+        };
+        let what = match name {
+            "--mark" | "--set-mark" | "--set-xmark" => {
+                format!("{extension}: bad integer value for option \"{name}\", or out of range.\n")
+            }
+            "--and-mark" | "--or-mark" | "--xor-mark" | "--mask" | "--nfmask" | "--ctmask" => {
+                among("4294967295")
+            }
+            "--dscp" | "--set-dscp" => among("63"),
+            "--dscp-class" | "--set-dscp-class" => format!("Invalid DSCP value `{text}'"),
+            "--tos" | "--set-tos" => format!("Symbolic name \"{text}\" is unknown"),
+            "--set-class" => format!("Bad class value \"{text}\""),
+            "--length" => {
+                let number = |part: &str| {
+                    part.trim_end_matches(|letter: char| !letter.is_ascii_digit()).parse::<u16>()
+                };
+                let wrong = text.split(':').find(|part| part.parse::<u16>().is_err()).unwrap_or(text);
+                let digits =
+                    wrong.len() - wrong.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+                match number(&wrong[..digits]) {
+                    Ok(_) if digits < wrong.len() => format!(
+                        "{extension}: Argument to \"{name}\" has unexpected characters near \"{}\".\n",
+                        &wrong[digits..]
+                    ),
+                    _ => format!(
+                        "{extension}: bad value for option \"{name}\" near \"{wrong}\", or out of range (0-65535).\n"
+                    ),
+                }
+            }
+            _ => format!("{extension}: Bad value for \"{name}\" option: \"{text}\""),
+        };
+        self.complain(what).at(self.at.saturating_sub(1))
     }
     fn complain(&self, what: impl std::fmt::Display) -> Refusal {
         complain(self.tool, what)
