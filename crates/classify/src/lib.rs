@@ -34,7 +34,7 @@ pub use actions::{Actions, Policers};
 pub use blocks::Blocks;
 pub use context::{ClassifyContext, DumpContext};
 pub use cost::{Cost, Price};
-pub use list::FilterList;
+pub use list::{FilterList, flushes_all};
 pub use query::{ActionInput, FilterRandom, FilterVerdict, Mirrored, Owner, Redirect};
 pub use shared::Shared;
 

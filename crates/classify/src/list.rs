@@ -16,6 +16,19 @@ const AUTO_PREF: u16 = 0xc000;
 /// The lowest preference that automatic ones go down to.
 const AUTO_FLOOR: u16 = 0x8000;
 
+/// Whether a deletion without a preference is one of all filters: the kernel asks that before it looks for
+/// the device's qdisc or for the block.
+///
+/// # Errors
+/// It names a protocol, a handle or a kind.
+pub fn flushes_all(op: &FilterOp) -> Result<(), TcError> {
+    let flushes = op.verb == Verb::Delete && op.pref == 0;
+    if flushes && (op.protocol != 0 || op.handle != 0 || op.kind.is_some()) {
+        return Err(TcError::new(Errno::NoEnt, "Cannot flush filters with protocol, handle or kind set"));
+    }
+    Ok(())
+}
+
 const NO_CHAIN: TcError = TcError::new(Errno::Inval, "Cannot find specified filter chain");
 
 /// How often classification of one packet may start again (`reclassify`); then it is dropped, as the kernel
@@ -331,12 +344,7 @@ impl FilterList {
 
     fn delete(&mut self, op: &FilterOp) -> Result<(), TcError> {
         if op.pref == 0 {
-            if op.protocol != 0 || op.handle != 0 || op.kind.is_some() {
-                return Err(TcError::new(
-                    Errno::NoEnt,
-                    "Cannot flush filters with protocol, handle or kind set",
-                ));
-            }
+            flushes_all(op)?;
             self.flush(op.chain);
             return Ok(());
         }

@@ -47,12 +47,7 @@ impl Gateway {
             &op.params,
             None | Some(FilterParams::Fw(FwParams { classid: None, mask: None, indev: None }))
         );
-        let one = op.protocol != 0 || op.handle != 0 || op.kind.is_some();
         match self.device_in(op.block) {
-            // The kernel reads the whole request before it looks for the block.
-            Err(_) if op.verb == Verb::Delete && op.pref == 0 && one => {
-                Err(TcError::new(Errno::NoEnt, "Cannot flush filters with protocol, handle or kind set"))
-            }
             // A mark that is a class of the qdisc needs a qdisc.
             Ok(_) if bare && says_nothing && op.actions.is_empty() => Err(NO_MARK),
             found => found,

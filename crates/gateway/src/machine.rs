@@ -181,6 +181,7 @@ impl Gateway {
             Op::Class(op) => self.named(&op.dev)?.shaper.class_op(now, pool, draws, op),
             Op::Filter(op) => {
                 let op = self.complete(op)?;
+                tidegate_classify::flushes_all(&op)?;
                 if op.block != 0 {
                     let device = self.device_for(&op)?;
                     return self

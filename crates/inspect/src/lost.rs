@@ -90,8 +90,13 @@ pub(crate) fn never_deletes(step: &Step) -> bool {
     let Some((object, _)) = of_tc(step) else { return false };
     let is_placed = || PLACES.iter().any(|place| has_word(step, place)) || !"qdisc".starts_with(object);
     let is_absent = has_words(step, &ABSENT);
-    !is_absent && of_kernel(&step.tool, reason(step)).is_none() || !is_placed()
+    has_words(step, &[CANNOT_FLUSH])
+        || !is_absent && of_kernel(&step.tool, reason(step)).is_none()
+        || !is_placed()
 }
+
+/// What the kernel says of every deletion of filters that names no preference, and not all of them.
+pub(crate) const CANNOT_FLUSH: &str = "Cannot flush filters";
 
 /// The words that say which qdisc of a device is meant.
 const PLACES: [&str; 6] = ["root", "parent", "handle", "ingress", "clsact", "help"];
@@ -538,6 +543,11 @@ mod tests {
             ("tc qdisc del dev eth0 root 2>/dev/null", nothing, false),
             ("tc qdisc del root dev eth9 2>/dev/null", "Cannot find device \"eth9\"", false),
             ("tc filter del dev eth0 2>/dev/null", "Error: Parent Qdisc doesn't exists.", false),
+            (
+                "tc filter del dev eth0 parent 1: protocol ip u32 2>/dev/null",
+                "Error: Cannot flush filters with protocol, handle or kind set.",
+                true,
+            ),
             ("tc qdisc del dev eth0 ingress 2>/dev/null", "Error: Invalid handle.", false),
         ];
         for (line, refused, is_so) in rows {

@@ -43,7 +43,8 @@ impl Call {
             "Bad rule (does a matching rule exist in that chain?)",
         ];
         // What only commands that delete are answered so (Linux 6.1, tc and nft on a fresh machine).
-        const ABSENT_TOO: [&str; 8] = [
+        const ABSENT_TOO: [&str; 9] = [
+            "Cannot flush filters with protocol, handle or kind set",
             "Failed to find qdisc with specified classid",
             "Parent Qdisc doesn't exists",
             "Qdisc not classful",

@@ -3,8 +3,8 @@
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::lost::{
-    Makers, exists_already, is_ignored_failure, is_in_use, is_reported, is_unnamed, lacks, never_deletes,
-    of_kernel,
+    CANNOT_FLUSH, Makers, exists_already, is_ignored_failure, is_in_use, is_reported, is_unnamed, lacks,
+    never_deletes, of_kernel,
 };
 use crate::reading::{PolicyModel, Step, Word};
 use crate::words::{count, named};
@@ -89,6 +89,10 @@ fn refused(
         (_, Some(line)) => {
             Some(format!("what it needs is made only after it, at {line}: put that command before this one"))
         }
+        (_, None) if reason.contains(CANNOT_FLUSH) => Some(
+            "name the preference of what it deletes (pref 10), or leave protocol, handle and kind out to delete all"
+                .to_owned(),
+        ),
         (_, None) if deletes_nothing && of_kernel(&step.tool, &reason).is_some() => Some(
             "name what it deletes: root, ingress, clsact, `parent CLASSID` or `handle MAJOR:`".to_owned(),
         ),
