@@ -237,7 +237,13 @@ fn own_queues(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
     let root =
         with.classes.first().filter(|class| class.leaf && with.classes.len() == 1).map(|class| &class.id);
     let mut queues: Vec<(&String, Vec<&str>, u64)> = Vec::new();
-    let probes = speaker(with).into_iter().chain(&with.probes).map(|p| (&p.title, &p.class, NOTICED_NS));
+    // One that did not begin while it was measured waits nowhere.
+    let began = |probe: &&TrialProbe| {
+        let (from, to) = with.window;
+        probe.answers.iter().any(|(sent, _)| (from..to).contains(sent))
+    };
+    let probes = speaker(with).into_iter().chain(&with.probes).filter(began);
+    let probes = probes.map(|probe| (&probe.title, &probe.class, NOTICED_NS));
     // A transfer always fills its own queue: the delay there is reported for others where it is long.
     let flows = with.flows.iter().map(|flow| (&flow.title, &flow.class, LONG_NS));
     for (title, class, least) in probes.chain(flows) {
@@ -729,6 +735,15 @@ mod tests {
         let text =
             "The ping and upload 1 wait in the policy's own queue 1:10: 1000 packets, 1.3 s, in pfifo ";
         assert!(text_of("pfifo", 1000).contains(text), "{}", text_of("pfifo", 1000));
+        // What did not begin while it was measured waits nowhere.
+        let shaped = with(run("up", true, Some(900), 9), |run| {
+            run.classes.push(class(1000));
+            let page = TrialProbe { id: "web".into(), title: "web page".into(), ..run.probes[0].clone() };
+            run.probes.push(TrialProbe { answers: Vec::new(), ..page });
+        });
+        let runs = vec![run("up", false, Some(900), 9), shaped];
+        let lines = sentences(&trial(runs, 9_000_000, "pfifo")).join("\n");
+        assert!(lines.contains(text) && !lines.contains("web page"), "{lines}");
         // In a fair queue the ping need not wait for the others' packets.
         assert!(!text_of("sfq", 1000).contains("own queue") && !text_of("pfifo", 2).contains("own queue"));
     }
