@@ -7,6 +7,7 @@ use tidegate_capture::troubles::SHELL;
 use tidegate_capture::{Exit as Ended, ScriptRun, Trouble};
 use tidegate_inspect::checked::{Checked, concerns};
 use tidegate_inspect::{Finding, Level, PolicyModel, Rule, SourceLocation, Witness};
+use tidegate_policy::{Op, Verb};
 
 /// Why nothing can be said of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,9 +85,20 @@ impl LoadedPolicy {
         }
     }
 
-    /// What its scripts' ends cut off, and arguments and files that they miss, a sentence each.
+    /// What its scripts' ends cut off, arguments and files that they miss, and that nothing is left of what
+    /// they made: a sentence each.
     pub fn cut_off(&self) -> impl Iterator<Item = String> {
-        self.outcomes.iter().flat_map(ScriptRun::caveats).cloned()
+        self.outcomes.iter().flat_map(ScriptRun::caveats).cloned().chain(self.nothing_left())
+    }
+
+    /// That all qdiscs that were made are gone at the end, as after `start` and `stop` in one script.
+    fn nothing_left(&self) -> Option<String> {
+        let makes = |op: &Op| matches!(op, Op::Qdisc(op) if !matches!(op.verb, Verb::Delete | Verb::Change));
+        if !self.machine.log.iter().any(makes) {
+            return None;
+        }
+        let is_left = self.reading().qdiscs.iter().any(|qdisc| !qdisc.handle.is_none());
+        (!is_left).then(|| "at the end none of the qdiscs that were made is left".to_owned())
     }
 }
 

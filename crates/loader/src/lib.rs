@@ -214,11 +214,10 @@ impl LoadedPolicy {
     /// What went wrong, of all files, what was cut off by their ends, and failures that a script ignores: for
     /// people. Commands that deleted what was not there are left out: the machine is as the script wants it.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
-        let of_scripts = self.outcomes.iter().flat_map(ScriptRun::caveats).cloned();
         self.troubles()
             .filter(|trouble| !trouble.idle)
             .map(ToString::to_string)
-            .chain(of_scripts)
+            .chain(self.cut_off())
             .chain(self.left_out())
             .chain(self.ignored_failures())
     }

@@ -90,3 +90,20 @@ fn the_queues_of_a_policy_depend_on_the_kernel_where_it_leaves_them_open() {
     ];
     assert_eq!(found, expected.map(|(root, count, open, names)| (root.to_owned(), count, open, names)));
 }
+
+/// What was made and deleted again is told; a clsact is something.
+#[test]
+fn a_policy_of_which_nothing_is_left_says_so() {
+    let caveats = |text: &str| {
+        let policy = read_text("p.batch", text, &ReadOptions::default()).expect("it is read");
+        policy.cut_off().collect::<Vec<_>>()
+    };
+    let made = "qdisc add dev eth0 root handle 1: htb\nqdisc del dev eth0 root\n";
+    assert_eq!(caveats(made), ["at the end none of the qdiscs that were made is left"]);
+    for some in
+        ["qdisc add dev eth0 clsact\n", "qdisc add dev eth0 ingress\n", "qdisc add dev eth1 root pfifo\n"]
+    {
+        assert_eq!(caveats(&format!("{made}{some}")), [""; 0], "{some}");
+    }
+    assert_eq!(caveats("qdisc del dev eth0 root\n"), [""; 0]);
+}
