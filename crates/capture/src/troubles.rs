@@ -352,7 +352,8 @@ impl<'a> Complaint<'a> {
         let (reason, remedy) = if name == "[[" {
             (
                 "`[[` is bash's: the shell that runs this script has no such command".to_owned(),
-                "write `[`, or let the first line name bash".to_owned(),
+                "let the first line name bash, or write it with `[`, which has no && and no == within"
+                    .to_owned(),
             )
         } else if name.starts_with('\u{feff}') {
             (

@@ -487,8 +487,8 @@ impl<'t> Reader<'t> {
     }
 
     /// Takes in the commands of a substitution, whose text begins here and ends at `end`: they run before the
-    /// command that contains it.
-    fn substitution(&mut self, (begin, line, line_start): (usize, usize, usize), end: usize) {
+    /// command that contains it. Arithmetic (`is_sum`) has those of the substitutions within it.
+    fn substitution(&mut self, (begin, line, line_start): (usize, usize, usize), end: usize, is_sum: bool) {
         if self.nested == MAX_NESTED {
             return;
         }
@@ -501,7 +501,16 @@ impl<'t> Reader<'t> {
             functions: self.functions.clone(),
             ..Reader::new(&self.letters[..end])
         };
-        inside.read();
+        if is_sum {
+            while let Some(letter) = inside.peek(0) {
+                match letter {
+                    '$' => inside.hole(),
+                    _ => _ = inside.next(),
+                }
+            }
+        } else {
+            inside.read();
+        }
         self.commands.append(&mut inside.commands);
         self.both.append(&mut inside.both);
     }
@@ -550,7 +559,7 @@ impl<'t> Reader<'t> {
                     while self.peek(0).is_some_and(|letter| letter != '`') {
                         self.next();
                     }
-                    self.substitution(begin, self.at);
+                    self.substitution(begin, self.at, false);
                     text.push(Word::HOLE);
                 }
                 (' ' | '\t' | '\r' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>', None) => break,
@@ -599,7 +608,8 @@ impl<'t> Reader<'t> {
             }
         };
         let begin = (self.at + 1, self.line, self.line_start);
-        let is_command = open == '(' && self.peek(1) != Some('(');
+        let is_command = open == '(';
+        let is_sum = is_command && self.peek(1) == Some('(');
         let mut depth = 0_usize;
         while let Some(letter) = self.next() {
             if letter == open {
@@ -613,7 +623,7 @@ impl<'t> Reader<'t> {
         }
         if is_command {
             let end = if depth == 0 { self.at - 1 } else { self.at };
-            self.substitution(begin, end.max(begin.0));
+            self.substitution(begin, end.max(begin.0), is_sum);
         }
     }
 
@@ -680,7 +690,7 @@ mod tests {
         assert_eq!(
             texts(
                 "if ! out=$(tc qdisc add dev $IF root pfifo 2>&1); then\n  echo \"`ip link`: \
-                 $(\n    tc \"$(which x)\" show)\" $((1 + 2)) ${A:-$(b)}\nfi\nf() { x=$(c); }"
+                 $(\n    tc \"$(which x)\" show)\" $((1 + $(d e))) ${A:-$(b)}\nfi\nf() { x=$(c); }"
             ),
             [
                 "1 tc qdisc add dev * root pfifo",
@@ -689,6 +699,7 @@ mod tests {
                 "2 ip link",
                 "3 which x",
                 "3 tc * show",
+                "3 d e",
                 "2 echo *: * * *",
                 "4 fi",
                 "5+ c",

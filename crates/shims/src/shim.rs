@@ -65,9 +65,26 @@ impl ToolShim<'_> {
     }
 }
 
+/// The most bytes of a line of a refusal: the word that it quotes may be a whole file.
+const MAX_LINE: usize = 4096;
+
+/// A text whose lines are cut.
+fn cut(text: String) -> String {
+    if text.lines().all(|line| line.len() <= MAX_LINE) {
+        return text;
+    }
+    let mut out = String::new();
+    for line in text.lines() {
+        let end = line.floor_char_boundary(MAX_LINE.min(line.len()));
+        out.push_str(&line[..end]);
+        out.push_str(if end < line.len() { "…\n" } else { "\n" });
+    }
+    out
+}
+
 /// A refusal as the tool prints it, our better explanation after its own words.
 pub(crate) fn refused(shim: &ToolShim<'_>, tool: &str, refusal: Refusal) -> Reply {
-    let mut text = refusal.stderr;
+    let mut text = cut(refusal.stderr);
     let missing = text.starts_with("Cannot find device");
     let remedy = refusal.remedy.or_else(|| {
         missing.then(|| {
@@ -80,4 +97,17 @@ pub(crate) fn refused(shim: &ToolShim<'_>, tool: &str, refusal: Refusal) -> Repl
         text.push_str(&format!("{tool}: {remedy}\n"));
     }
     Reply::error(refusal.code, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_refusal_quotes_has_a_bound() {
+        let long = "é".repeat(1 << 20);
+        let text = cut(format!("Object \"{long}\" is unknown\nshort\n"));
+        assert!(text.len() < MAX_LINE + 32 && text.ends_with("…\nshort\n"), "{}", text.len());
+        assert_eq!(cut("a\nb".to_owned()), "a\nb");
+    }
 }

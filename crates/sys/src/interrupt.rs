@@ -172,6 +172,12 @@ pub fn notice() -> &'static AtomicBool {
     &INTERRUPTED
 }
 
+/// As [`notice`], at SIGTERM, too: as timeout(1) and service managers end a program.
+pub fn notice_end() -> &'static AtomicBool {
+    let _ = install(SIGTERM, note, true);
+    notice()
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::IpAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -154,7 +154,12 @@ impl LineLog {
                 );
             }
         }
-        let length = file.metadata().map_or(0, |known| known.len());
+        let mut length = file.metadata().map_or(0, |known| known.len());
+        // The program that wrote it may have been killed in the middle of a line.
+        if length > 0 && !ends_a_line(&mut file).with_context(|| path.display().to_string())? {
+            file.write_all(b"\n").with_context(|| crate::output::cannot_write(path))?;
+            length += 1;
+        }
         Ok(LineLog { path: path.to_owned(), file, length, is_regular: true })
     }
 
@@ -185,6 +190,14 @@ impl LineLog {
         self.length = 0;
         Ok(())
     }
+}
+
+/// Whether the last byte of a file ends a line; it is not empty.
+fn ends_a_line(file: &mut File) -> io::Result<bool> {
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
 }
 
 fn path_aside(path: &Path) -> PathBuf {
@@ -263,6 +276,16 @@ mod tests {
         again.add(TWO).expect("room");
         let both = TWO.to_owned() + ONE;
         assert_eq!((folder.text("a.log").as_str(), folder.text("a.log.1")), (TWO, both));
+    }
+
+    /// As one that was killed leaves it.
+    #[test]
+    fn half_a_line_is_ended_before_the_next() {
+        let folder = Folder::new("half");
+        let path = folder.0.join("a.log");
+        std::fs::write(&path, format!("{ONE}{{\"tr")).expect("a file");
+        LineLog::open(&path).expect("a file").add(TWO).expect("room");
+        assert_eq!(folder.text("a.log"), format!("{ONE}{{\"tr\n{TWO}"));
     }
 
     #[test]

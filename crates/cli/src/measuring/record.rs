@@ -189,7 +189,7 @@ fn report_files(traces: &[PathBuf]) {
 
 fn measure(options: &Options) -> anyhow::Result<RecordingDocument> {
     let began_ns = now_ns();
-    let mut far = KeptPath::connect(&options.far.target(&options.host)?, interrupt::notice)?;
+    let mut far = KeptPath::connect(&options.far.target(&options.host)?, interrupt::notice_end)?;
     let length_ns = u64::try_from(options.duration.as_nanos()).unwrap_or(LONGEST_NS);
     let limits = *far.limits();
     let request = RecordingRequest {

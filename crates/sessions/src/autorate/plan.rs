@@ -3,7 +3,8 @@
 use super::kept::{LeftBehind, PutBack, left_behind};
 use super::shaper::{FoundShaper, LEAST_RATE};
 use crate::error::{Context, Result, invalid};
-use std::net::IpAddr;
+use std::io::ErrorKind;
+use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 use tidegate_control::{
     CakeAutorate, CakeAutorateSettings, ControlReason, FixedRates, OwnController, OwnSettings, PerDirection,
@@ -170,10 +171,29 @@ fn no_target(address: IpAddr) -> Option<&'static str> {
     }
 }
 
+/// As [`no_target`], of an address by the addresses and networks that this computer has: what would be sent
+/// there is asked of the kernel, and nothing is sent.
+fn no_target_here(address: IpAddr) -> Option<&'static str> {
+    /// The port of discard (RFC 863): any would do.
+    const DISCARD: u16 = 9;
+    let any = if address.is_ipv4() { IpAddr::from([0_u8; 4]) } else { IpAddr::from([0_u16; 8]) };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    match socket.connect((address, DISCARD)) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Some("is the broadcast address of a network here, to which any number of hosts may reply")
+        }
+        Err(_) => None,
+        Ok(()) => {
+            let own = socket.local_addr().is_ok_and(|own| own.ip() == address);
+            own.then_some("is this computer, and what is sent there does not pass the line")
+        }
+    }
+}
+
 /// What is wrong whatever is found.
 pub(super) fn check(options: &AutorateOptions) -> Result<()> {
     for target in &options.targets {
-        if let Some(why) = no_target(*target) {
+        if let Some(why) = no_target(*target).or_else(|| no_target_here(target.to_canonical())) {
             return invalid(format!(
                 "target {target}: it {why}: name a host beyond the line, such as a server of your own (--target)"
             ));
@@ -283,4 +303,16 @@ pub(super) fn controller(
             return invalid("the controller `known` knows the line's capacity, which is not known live");
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The loopback addresses are this computer's own wherever that is asked.
+    #[test]
+    fn an_address_of_this_computer_is_no_target() {
+        let own = no_target_here(IpAddr::from([127, 0, 0, 1]));
+        assert!(own.is_some_and(|why| why.starts_with("is this computer")), "{own:?}");
+    }
 }

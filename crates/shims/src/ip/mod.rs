@@ -15,6 +15,7 @@ const LO: &str = "lo";
 
 /// `ip` with these words; `stdin` is a batch.
 pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
+    let words = &shim.machine.devices_meant(words);
     grow(shim, words);
     world::meet_all(shim);
     match ip::parse(words, &env(shim)) {
@@ -275,10 +276,11 @@ fn loopback() -> ShownLink {
 
 fn run_batch(shim: &mut ToolShim<'_>, text: &[u8], mut flags: IpFlags, force: bool) -> Reply {
     batch::run(shim, "ip", ("-", text), force, |shim, line| {
-        grow(shim, &line.args);
+        let args = shim.machine.devices_meant(&line.args);
+        grow(shim, &args);
         world::meet_all(shim);
-        let reply = match ip::parse_line(&line.args, &mut flags, &env(shim)) {
-            Ok(command) => one(shim, command, flags, &line.args),
+        let reply = match ip::parse_line(&args, &mut flags, &env(shim)) {
+            Ok(command) => one(shim, command, flags, &args),
             Err(refusal) => refused(shim, "ip", refusal),
         };
         (reply, false)
