@@ -32,6 +32,7 @@ mod confined;
 mod echo;
 mod effect;
 mod error;
+mod few;
 mod given;
 mod input;
 mod lines;

@@ -1,5 +1,6 @@
 //! Files that the programs of a script did not find, by what they say on standard error.
 
+use super::few::first_few;
 use super::lines::Finder;
 use super::script_run::Exit;
 use std::collections::BTreeSet;
@@ -10,8 +11,6 @@ const NO_FILE: &str = "No such file";
 /// What dash says where `.` is given a file that is not there; what it says of a redirection is about a line
 /// that is not run, and a trouble of its own.
 const SOURCED: &str = ".: cannot open ";
-/// The most files that are named.
-const MAX_SHOWN: usize = 3;
 
 /// Which files programs of the script did not find, in a sentence; `None`: no message is about one.
 ///
@@ -24,19 +23,12 @@ pub(super) fn sentence(finder: &Finder, exit: &Exit, stderr: &[u8]) -> Option<St
     let text = String::from_utf8_lossy(stderr);
     let main = finder.main().file_name()?.to_str()?;
     let found: BTreeSet<(&str, &str)> = text.lines().filter_map(|line| read(line, main)).collect();
-    let shown: Vec<String> = found
-        .iter()
-        .take(MAX_SHOWN)
-        .map(|(who, file)| tidegate_text::line(&format!("{who}: {file}")).to_string())
-        .collect();
-    let more = if found.len() > MAX_SHOWN { ", …" } else { "" };
-    (!found.is_empty()).then(|| {
-        format!(
-            "{}: files that are not here ({}{more}): what the script would do with them is not in this",
-            finder.main().display(),
-            shown.join(", ")
-        )
-    })
+    let files = found.iter().map(|(who, file)| tidegate_text::line(&format!("{who}: {file}")).to_string());
+    Some(format!(
+        "{}: files that are not here ({}): what the script would do with them is not in this",
+        finder.main().display(),
+        first_few(files)?
+    ))
 }
 
 /// The program that a message is from, and the file that it did not find. `main` is the script's name.

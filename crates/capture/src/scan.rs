@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::error::CaptureError;
+use super::few::first_few;
 use super::words::{self, Command};
 use tidegate_shims::TOOLS;
 
@@ -61,7 +62,6 @@ impl Script {
     /// What `&>` does in this script, in a sentence, where its shell does not have it: dash takes it for the
     /// end of a command in the background, and an empty redirection.
     pub(super) fn in_background(&self) -> Option<String> {
-        const MAX_SHOWN: usize = 3;
         // Without a directory it is the usual one's.
         let shell = fs::canonicalize(Path::new("/bin").join(self.interpreter.first()?)).ok()?;
         if shell.file_name()? != "dash" {
@@ -74,15 +74,11 @@ impl Script {
                 .map(move |line| format!("{}:{line}", tidegate_text::line(&file.to_string_lossy())))
         });
         let lines: BTreeSet<String> = lines.collect();
-        let shown: Vec<&str> = lines.iter().take(MAX_SHOWN).map(String::as_str).collect();
-        let more = if lines.len() > MAX_SHOWN { ", …" } else { "" };
-        (!lines.is_empty()).then(|| {
-            format!(
-                "{}{more}: `&>` is bash's: sh (dash) runs the command before it in the background, and the \
-                 script goes on beside it; write `>FILE 2>&1`, or let the first line name bash",
-                shown.join(", ")
-            )
-        })
+        Some(format!(
+            "{}: `&>` is bash's: sh (dash) runs the command before it in the background, and the script goes on \
+             beside it; write `>FILE 2>&1`, or let the first line name bash",
+            first_few(lines)?
+        ))
     }
 
     /// The program to start, with the script's arguments.

@@ -1,6 +1,7 @@
 //! What a run showed to be wrong, in words.
 
 use super::error::{GIVE_ARGUMENTS, Trouble};
+use super::few::first_few;
 use super::lines::Finder;
 use super::place::SourceLine;
 use super::script_run::{Exit, Recorded};
@@ -72,20 +73,17 @@ pub(super) fn missing_arguments(finder: &Finder, troubles: &[Trouble]) -> Option
 
 /// What it means that these processes were still running when the script ended; `None`: there were none.
 pub(super) fn unfinished(finder: &Finder, left: &[String]) -> Option<String> {
-    const MAX_SHOWN: usize = 3;
-    let shown: Vec<String> = left.iter().take(MAX_SHOWN).map(|words| format!("`{}`", short(words))).collect();
-    let more = if left.len() > MAX_SHOWN { ", …" } else { "" };
     let (processes, they) = match left.len() {
         0 => return None,
         1 => ("1 process was".to_owned(), "it"),
         many => (format!("{many} processes were"), "they"),
     };
     Some(format!(
-        "{}: {processes} still running when the script ended and {} ended with it ({}{more}): what {they} \
+        "{}: {processes} still running when the script ended and {} ended with it ({}): what {they} \
         would have done is not in this; let the script `wait` for what it starts",
         finder.main().display(),
         if left.len() == 1 { "was" } else { "were" },
-        shown.join(", ")
+        first_few(left.iter().map(|words| format!("`{}`", short(words))))?
     ))
 }
 

@@ -245,46 +245,40 @@ fn a_hangup_ends_it_and_under_nohup_it_does_not() {
     let Some(computer) = computer("autorate-hangup") else { return };
     let found = computer.installed("eth0");
     let out = computer.files.0.join("lines");
-    let hang_up = |pid: u32| {
-        assert!(Command::new("kill").args(["-HUP", &pid.to_string()]).status().expect("kill").success());
+    // How long it ran, s, by its own events, when it was hung up at its first decision.
+    let hung_up = |through: &[&str], time: &str| {
+        let mut command = Command::new(through[0]);
+        command.args(&through[1..]).args([
+            TIDEGATE,
+            "autorate",
+            "eth0",
+            "--controller",
+            "fixed:0.5",
+            "--json",
+        ]);
+        command.args(["--duration", time]).env("TIDEGATE_RUN", computer.files.0.join("run"));
+        command.stdin(Stdio::null()).stderr(Stdio::null()).stdout(fs::File::create(&out).expect("a file"));
+        let child = computer.place.go(move || command.spawn()).expect("the thread is there");
+        let mut child = child.expect("it starts");
+        until("a decision", || has(&out, "decision"));
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &pid]).status().expect("kill").success());
+        assert!(child.wait().expect("it ends").success());
+        assert_eq!(computer.installed("eth0"), found);
+        let all = lines(&out);
+        let at = |event: &str| {
+            all.iter()
+                .find(|line| line["event"] == event)
+                .and_then(|line| line["at"].as_f64())
+                .expect("a time")
+        };
+        at("ended") - at("begun")
     };
     // Who runs the tests may ignore hangups, as nohup does, and programs inherit that.
-    let mut command = Command::new("env");
-    command.args([
-        "--default-signal=HUP",
-        TIDEGATE,
-        "autorate",
-        "eth0",
-        "--controller",
-        "fixed:0.5",
-        "--json",
-    ]);
-    command.args(["--duration", "60s"]).env("TIDEGATE_RUN", computer.files.0.join("run"));
-    command.stdin(Stdio::null()).stderr(Stdio::null()).stdout(fs::File::create(&out).expect("a file"));
-    let mut child = computer.place.go(move || command.spawn()).expect("the thread is there").expect("env");
-    until("a decision", || has(&out, "decision"));
-    hang_up(child.id());
-    assert!(child.wait().expect("it ends").success());
-    let all = lines(&out);
-    let at =
-        |event: &str| all.iter().find(|line| line["event"] == event).and_then(|line| line["at"].as_f64());
-    let took = at("ended").zip(at("begun")).map(|(ended, begun)| ended - begun);
-    assert!(took.is_some_and(|took| took < 50.0), "the hangup ended it, not its time: {took:?}");
-    assert_eq!(computer.installed("eth0"), found);
-
-    let mut command = Command::new("nohup");
-    command.args([TIDEGATE, "autorate", "eth0", "--controller", "fixed:0.5", "--json", "--duration", "1s"]);
-    command.env("TIDEGATE_RUN", computer.files.0.join("run")).stdin(Stdio::null()).stderr(Stdio::null());
-    command.stdout(fs::File::create(&out).expect("a file"));
-    let mut child = computer.place.go(move || command.spawn()).expect("the thread is there").expect("nohup");
-    until("a decision", || has(&out, "decision"));
-    hang_up(child.id());
-    assert!(child.wait().expect("it ends").success());
-    let all = lines(&out);
-    let at =
-        |event: &str| all.iter().find(|line| line["event"] == event).and_then(|line| line["at"].as_f64());
-    let took = at("ended").zip(at("begun")).map(|(ended, begun)| ended - begun);
-    assert!(took.is_some_and(|took| took > 0.9), "{took:?}");
+    let took = hung_up(&["env", "--default-signal=HUP"], "60s");
+    assert!(took < 50.0, "the hangup ended it, not its time: {took}");
+    let took = hung_up(&["nohup"], "1s");
+    assert!(took > 0.9, "{took}");
 }
 
 #[test]

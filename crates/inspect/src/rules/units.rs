@@ -184,7 +184,7 @@ fn unit_finding(reading: &PolicyModel, unit: &Unit<'_>) -> Finding {
     let all = || std::iter::once(unit).chain(&unit.joined);
     let is_written = |one: &&Unit<'_>| one.value.literal && one.value.place.is_some();
     let mut edits: Vec<Edit> = Vec::new();
-    // The same mistake in several places: a policy in which some of them are mended is a third one.
+    // The same mistake in several places: a policy in which some of them are fixed is a third one.
     let by_hand = all().find(|one| !is_written(one));
     for one in all().filter(|_| by_hand.is_none()) {
         let edit = one.value.place.clone().map(|place| Edit { place, text: one.text.clone() });
