@@ -23,6 +23,9 @@ pub enum CaptureError {
     TooLong(PathBuf, u64),
     /// The lines end in CR LF, as on Windows; the number of the first.
     CarriageReturns(PathBuf, usize),
+    /// The shell takes bash's `&>` for the end of a command in the background, which may configure traffic
+    /// control: the result would be a matter of chance. The number of the first such line.
+    Background(PathBuf, usize),
     /// The program of the `#!` line is not there.
     NoInterpreter {
         /// The script's path.
@@ -94,6 +97,13 @@ impl fmt::Display for CaptureError {
                 the last word; convert it: sed -i 's/\\r$//' {0}",
                 name(path)
             ),
+            Self::Background(path, number) => write!(
+                f,
+                "{0}:{number}: `&>` is bash's: sh (dash) runs the command before it in the background, and what \
+                comes first is a matter of chance; write `>FILE 2>&1`, or let the first line of the script name \
+                bash (#!/bin/bash)",
+                name(path)
+            ),
             Self::NoInterpreter { script, interpreter } => write!(
                 f,
                 "{}:1: the script needs {interpreter}, which is not on this machine; install it, or name \
@@ -119,6 +129,9 @@ impl std::error::Error for CaptureError {}
 /// What is to be done where a script says how it wants to be called.
 pub(super) const GIVE_ARGUMENTS: &str = "give it the arguments that it needs behind `--`: FILE -- ARGS";
 
+/// The source of messages about lines that the shell cannot run.
+pub(super) const SHELL: &str = "sh";
+
 /// Something wrong that a run showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
@@ -130,11 +143,42 @@ pub struct Trouble {
     pub reason: String,
     /// What to do about it, if we know.
     pub remedy: Option<String>,
+    /// What kind of trouble it is.
+    pub kind: TroubleKind,
+}
+
+/// What a trouble means for what is known of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TroubleKind {
+    /// A call failed, or the script ended badly.
+    Failed,
     /// A command deleted what was not there: the machine is as the script wants it all the same.
-    pub idle: bool,
+    Idle,
+    /// The shell could not run a command that is not here: where the policy is to run, it may be.
+    NotRun,
+    /// The shell reads otherwise what is written for another.
+    Dialect,
 }
 
 impl Trouble {
+    /// Is the machine as the script wants it all the same?
+    pub fn is_idle(&self) -> bool {
+        self.kind == TroubleKind::Idle
+    }
+
+    /// In one line: place, what is wrong, what to do about it.
+    pub fn sentence(&self) -> String {
+        let place = self.place.as_ref();
+        let place = place.map(|place| format!("{}:{}: ", line(&place.file.to_string_lossy()), place.line));
+        place.unwrap_or_default() + &self.what_and_remedy()
+    }
+
+    /// What is wrong, and what to do about it.
+    pub fn what_and_remedy(&self) -> String {
+        let remedy = self.remedy.as_ref().map(|remedy| format!("; {remedy}"));
+        format!("{}{}", self.reason, remedy.unwrap_or_default())
+    }
+
     /// Does the script say how it wants to be called, so that the remedy is to give it its arguments?
     pub fn asks_for_arguments(&self) -> bool {
         self.remedy.as_deref() == Some(GIVE_ARGUMENTS)
@@ -184,7 +228,8 @@ mod tests {
             called_from: None,
         };
         let reason = "no such kind".to_owned();
-        Trouble { place: Some(place), who: "tc".into(), reason, remedy: None, idle: false }.to_string()
+        Trouble { place: Some(place), who: "tc".into(), reason, remedy: None, kind: TroubleKind::Failed }
+            .to_string()
     }
 
     /// A name is on one line, and of a long line only what is around the word is shown.

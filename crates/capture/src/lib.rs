@@ -29,6 +29,7 @@
 
 mod agree;
 mod confined;
+mod dialect;
 mod echo;
 mod effect;
 mod error;
@@ -52,7 +53,7 @@ mod words;
 
 pub use confined::ConfinedProgram;
 pub use echo::{PrintFn, to_streams};
-pub use error::{CaptureError, Trouble};
+pub use error::{CaptureError, Trouble, TroubleKind};
 pub use options::{CaptureOptions, DEFAULT_TIMEOUT, Output};
 pub use place::{CallFrame, SourceLine, SourceWord};
 pub use run::{devices_of, run_in_turn, run_script};

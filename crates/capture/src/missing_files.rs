@@ -2,7 +2,6 @@
 
 use super::few::first_few;
 use super::lines::Finder;
-use super::script_run::Exit;
 use std::collections::BTreeSet;
 use tidegate_shims::TOOLS;
 
@@ -14,12 +13,9 @@ const SOURCED: &str = ".: cannot open ";
 
 /// Which files programs of the script did not find, in a sentence; `None`: no message is about one.
 ///
-/// A script that goes on without such a file may do something else where the file is. What ended the script
-/// is said elsewhere, and so are the tools that are answered here.
-pub(super) fn sentence(finder: &Finder, exit: &Exit, stderr: &[u8]) -> Option<String> {
-    if *exit != Exit::Code(0) {
-        return None;
-    }
+/// A script that goes on without such a file may do something else where the file is. The tools that are
+/// answered here say so elsewhere.
+pub(super) fn sentence(finder: &Finder, stderr: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(stderr);
     let main = finder.main().file_name()?.to_str()?;
     let found: BTreeSet<(&str, &str)> = text.lines().filter_map(|line| read(line, main)).collect();

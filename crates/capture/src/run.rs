@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use tidegate_sandbox::Spec;
 
-use super::error::CaptureError;
+use super::dialect;
+use super::error::{CaptureError, Trouble};
 use super::lines::Finder;
 use super::missing_files;
 use super::options::CaptureOptions;
@@ -51,6 +52,7 @@ pub fn run_in_turn(
     before: &mut dyn FnMut(usize),
 ) -> Result<Vec<ScriptRun>, CaptureError> {
     let script = Script::read(script)?;
+    dialect::refuse_race(&script)?;
     let mut devices = options.devices.clone();
     for device in turns.iter().flat_map(|args| script.devices(args)) {
         if !devices.contains(&device) {
@@ -74,8 +76,8 @@ pub fn run_in_turn(
         let run = session.run(&script.program(args), answer, &mut finder, last)?;
         let ended = !run.exit.is_own();
         let mut run = outcome(run, &finder, &devices);
-        run.in_background = script.in_background();
-        run.notes.extend(run.in_background.clone());
+        run.remarks = dialect::remarks(&script);
+        run.notes.extend(run.remarks.iter().map(Trouble::sentence));
         outcomes.push(run);
         if ended {
             break;
@@ -90,7 +92,7 @@ pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> ScriptRu
     let troubles = troubles::list(finder, &calls, &exit, (&stdout, &stderr));
     let unfinished = if exit.is_own() { troubles::unfinished(finder, &left) } else { None };
     let missing_arguments = troubles::missing_arguments(finder, &troubles);
-    let missing_files = missing_files::sentence(finder, &exit, &stderr);
+    let missing_files = missing_files::sentence(finder, &stderr);
     notes.extend([&unfinished, &missing_arguments, &missing_files].into_iter().flatten().cloned());
     ScriptRun {
         exit,
@@ -103,7 +105,7 @@ pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> ScriptRu
         unfinished,
         missing_arguments,
         missing_files,
-        in_background: None,
+        remarks: Vec::new(),
     }
 }
 

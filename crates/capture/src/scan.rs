@@ -8,7 +8,6 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::error::CaptureError;
-use super::few::first_few;
 use super::words::{self, Command};
 use tidegate_shims::TOOLS;
 
@@ -57,28 +56,6 @@ impl Script {
         let mut script = Self { files: vec![(path.to_owned(), text)], path: absolute, interpreter };
         script.read_sourced();
         Ok(script)
-    }
-
-    /// What `&>` does in this script, in a sentence, where its shell does not have it: dash takes it for the
-    /// end of a command in the background, and an empty redirection.
-    pub(super) fn in_background(&self) -> Option<String> {
-        // Without a directory it is the usual one's.
-        let shell = fs::canonicalize(Path::new("/bin").join(self.interpreter.first()?)).ok()?;
-        if shell.file_name()? != "dash" {
-            return None;
-        }
-        let lines = self.files.iter().flat_map(|(file, text)| {
-            let lines = words::bash_redirections(text);
-            lines
-                .into_iter()
-                .map(move |line| format!("{}:{line}", tidegate_text::line(&file.to_string_lossy())))
-        });
-        let lines: BTreeSet<String> = lines.collect();
-        Some(format!(
-            "{}: `&>` is bash's: sh (dash) runs the command before it in the background, and the script goes on \
-             beside it; write `>FILE 2>&1`, or let the first line name bash",
-            first_few(lines)?
-        ))
     }
 
     /// The program to start, with the script's arguments.
@@ -535,23 +512,6 @@ mod tests {
         for (script, expected) in cases {
             let found = devices(&words::commands(script), &["eth7".to_owned()]);
             assert_eq!(found.join(" "), expected, "{script}");
-        }
-    }
-
-    #[test]
-    fn both_outputs_are_redirected_by_bash_alone() {
-        let told = |first: &str| {
-            let path = std::env::temp_dir().join(format!("tidegate-both-{}.sh", std::process::id()));
-            fs::write(&path, format!("{first}\ntrue\ntc qdisc del dev eth0 root &>/dev/null\n"))
-                .expect("a file");
-            let told = Script::read(&path).expect("a script").in_background();
-            let _ = fs::remove_file(path);
-            told
-        };
-        assert_eq!(told("#!/bin/bash"), None);
-        if fs::canonicalize("/bin/sh").is_ok_and(|sh| sh.ends_with("dash")) {
-            let told = told("#!/bin/sh -e").expect("a sentence");
-            assert!(told.contains(".sh:3: `&>` is bash's: sh (dash)"), "{told}");
         }
     }
 

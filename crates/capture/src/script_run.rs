@@ -118,16 +118,16 @@ pub struct ScriptRun {
     pub unfinished: Option<String>,
     /// The arguments that the script uses and was not given, in a sentence, where a call of it failed.
     pub missing_arguments: Option<String>,
-    /// The files that programs of the script did not find, in a sentence, where the script went on without.
+    /// The files that programs of the script did not find, in a sentence.
     pub missing_files: Option<String>,
-    /// Where the script's shell runs commands in the background that are not meant to be, in a sentence.
-    pub in_background: Option<String>,
+    /// What the script's shell reads otherwise than its author may mean; no command failed because of it.
+    pub remarks: Vec<Trouble>,
 }
 
 impl ScriptRun {
     /// What is not in the result because of how the script was run, or of what is not here: a sentence each.
     pub fn caveats(&self) -> impl Iterator<Item = &String> {
-        let all = [&self.unfinished, &self.missing_arguments, &self.missing_files, &self.in_background];
+        let all = [&self.unfinished, &self.missing_arguments, &self.missing_files];
         all.into_iter().flatten()
     }
 

@@ -1,10 +1,12 @@
 //! What a run showed to be wrong, in words.
 
-use super::error::{GIVE_ARGUMENTS, Trouble};
+use super::dialect;
+use super::error::{GIVE_ARGUMENTS, SHELL, Trouble, TroubleKind};
 use super::few::first_few;
 use super::lines::Finder;
 use super::place::SourceLine;
 use super::script_run::{Exit, Recorded};
+use std::ops::Range;
 use tidegate_shims::TOOLS;
 
 /// The most warnings listed: a loop that fails a thousand times shows nothing new.
@@ -14,8 +16,6 @@ const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
 /// The signal by which a shell ends that calls itself until its stack is full.
 const SEGMENTATION_FAULT: u8 = 11;
-/// The source of messages about lines that the shell cannot run.
-pub const SHELL: &str = "sh";
 /// What may stand before a command of the shell.
 const WORD_ENDS: [char; 5] = [' ', '\t', ';', '&', '|'];
 const MISSING: &str = "there is no such tool on this machine, and tidegate does not emulate it";
@@ -38,7 +38,7 @@ pub(super) fn list(
     let complaints: Vec<Complaint<'_>> =
         complaints.lines().filter_map(|line| Complaint::read(finder, line)).collect();
     for complaint in &complaints {
-        if let Some(trouble) = complaint.missing_tool(finder)
+        if let Some(trouble) = complaint.of_bash(finder).or_else(|| complaint.missing_tool(finder))
             && troubles.len() < MAX_TROUBLES
             && !troubles.contains(&trouble)
         {
@@ -58,7 +58,7 @@ pub(super) fn list(
 /// The arguments that the script uses and was not given, where a call failed that may need them.
 pub(super) fn missing_arguments(finder: &Finder, troubles: &[Trouble]) -> Option<String> {
     // What the script itself says of its arguments says more.
-    if troubles.iter().all(|trouble| trouble.idle) || troubles.iter().any(Trouble::asks_for_arguments) {
+    if troubles.iter().all(Trouble::is_idle) || troubles.iter().any(Trouble::asks_for_arguments) {
         return None;
     }
     let (wanted, given) = finder.missing_arguments()?;
@@ -157,8 +157,8 @@ fn failed(call: &Recorded) -> Trouble {
         Some(text) => text.strip_prefix(&prefix).unwrap_or(text).to_owned(),
     };
     let remedy = lines.rev().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
-    let idle = call.deletes_nothing();
-    Trouble { place: call.source.clone(), reason, who: call.call.tool.clone(), remedy, idle }
+    let kind = if call.deletes_nothing() { TroubleKind::Idle } else { TroubleKind::Failed };
+    Trouble { place: call.source.clone(), reason, who: call.call.tool.clone(), remedy, kind }
 }
 
 /// How the script ended, if not well.
@@ -203,7 +203,10 @@ fn end(
                     None if last_complaint.is_none() && fatal.is_none() => "look at what follows that line, \
                         the last that was seen; nothing outside the sandbox was changed"
                         .to_owned(),
-                    None => "fix that line and run again; nothing outside the sandbox was changed".to_owned(),
+                    None => last_complaint
+                        .and_then(|complaint| dialect::syntax_remedy(complaint.text))
+                        .unwrap_or("fix that line and run again; nothing outside the sandbox was changed")
+                        .to_owned(),
                 },
                 |name| {
                     format!(
@@ -276,7 +279,7 @@ fn end(
         )
     });
     let who = if place.is_none() { name } else { SHELL.to_owned() };
-    Some(Trouble { who, place, reason, remedy: Some(remedy + &condition), idle: false })
+    Some(Trouble { who, place, reason, remedy: Some(remedy + &condition), kind: TroubleKind::Failed })
 }
 
 /// Whether a call was refused because tidegate lacks a feature. Then the tool might have carried it out.
@@ -347,13 +350,7 @@ impl<'a> Complaint<'a> {
         let mut place = finder.line(self.line);
         let line = place.as_ref().map_or("", |place| place.text.as_str());
         let is_read = is_opened || reads(line, name, base);
-        let (reason, remedy) = if name == "[[" {
-            (
-                "`[[` is bash's: the shell that runs this script has no such command".to_owned(),
-                "let the first line name bash, or write it with `[`, which has no && and no == within"
-                    .to_owned(),
-            )
-        } else if name.starts_with('\u{feff}') {
+        let (reason, remedy) = if name.starts_with('\u{feff}') {
             (
                 "the script begins with a byte order mark, which the shell takes for a part of the first word"
                     .to_owned(),
@@ -381,13 +378,35 @@ impl<'a> Complaint<'a> {
             )
         };
         if let Some(place) = &mut place {
-            place.columns = place.text.find(name).map(|at| {
-                let start = place.text[..at].chars().count();
-                start..start + name.chars().count()
-            });
+            place.columns = columns_of(&place.text, name);
         }
-        Some(Trouble { place, who: SHELL.to_owned(), reason, remedy: Some(remedy), idle: false })
+        Some(Trouble {
+            place,
+            who: SHELL.to_owned(),
+            reason,
+            remedy: Some(remedy),
+            kind: TroubleKind::NotRun,
+        })
     }
+
+    /// What bash would have known.
+    fn of_bash(&self, finder: &Finder) -> Option<Trouble> {
+        let mut place = finder.line(self.line);
+        let line = place.as_ref().map_or("", |place| place.text.as_str());
+        let (reason, remedy) = dialect::complaint(self.text, line)?;
+        if let (Some(place), Some((_, word))) = (&mut place, reason.split_once('`')) {
+            place.columns = columns_of(&place.text, word.split('`').next().unwrap_or_default());
+        }
+        let who = SHELL.to_owned();
+        Some(Trouble { place, who, reason, remedy: Some(remedy), kind: TroubleKind::Dialect })
+    }
+}
+
+/// The columns of a word in a line.
+fn columns_of(line: &str, word: &str) -> Option<Range<usize>> {
+    let at = line.find(word)?;
+    let start = line[..at].chars().count();
+    Some(start..start + word.chars().count())
 }
 
 /// Whether a line reads the file of a name, or one that is called so in a directory that the shell finds out

@@ -172,12 +172,46 @@ pub(super) fn commands(text: &str) -> Vec<Command> {
     commands
 }
 
-/// The lines with a redirection of both outputs as bash has it (`&>file`).
-pub(super) fn bash_redirections(text: &str) -> Vec<usize> {
+/// What bash reads in its own way, with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Bashism {
+    /// The physical line, from 1.
+    pub(super) line: usize,
+    /// Columns in that line, in characters from 0.
+    pub(super) columns: Range<usize>,
+    pub(super) kind: BashismKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum BashismKind {
+    /// A redirection of both outputs of a command: `&>file`.
+    BothOutputs {
+        /// The command's words.
+        command: Vec<Word>,
+    },
+    /// Several words in one: `{1..5}`.
+    Braces,
+}
+
+/// What bash reads in its own way, in the order of the text.
+pub(super) fn bashisms(text: &str) -> Vec<Bashism> {
     let letters: Vec<char> = text.chars().collect();
     let mut reader = Reader::new(&letters);
     reader.read();
-    reader.both
+    reader.bashisms.sort_by_key(|found| (found.line, found.columns.start));
+    reader.bashisms
+}
+
+/// Whether bash makes several words of a word, of which the quoted letters are left out: `1:{1..5}`. Its
+/// other form (`{a,b}`) is also how nft writes a set.
+fn has_range(unquoted: &str) -> bool {
+    unquoted.split('{').skip(1).any(|rest| {
+        let Some((inside, _)) = rest.split_once('}') else { return false };
+        let ends: Vec<&str> = inside.split("..").collect();
+        let is_letter = |end: &&str| end.len() == 1 && end.chars().all(|letter| letter.is_ascii_alphabetic());
+        (2..=3).contains(&ends.len())
+            && (ends.iter().all(|end| end.parse::<i64>().is_ok()) || ends[..2].iter().all(is_letter))
+    })
 }
 
 /// Shells that are given a command by `-c`.
@@ -355,8 +389,7 @@ struct Reader<'t> {
     commands: Vec<Command>,
     /// Here-documents whose text begins after this line.
     heredocs: Vec<(String, bool)>,
-    /// The lines of `&>`.
-    both: Vec<usize>,
+    bashisms: Vec<Bashism>,
 }
 
 impl<'t> Reader<'t> {
@@ -373,7 +406,7 @@ impl<'t> Reader<'t> {
             words: Vec::new(),
             commands: Vec::new(),
             heredocs: Vec::new(),
-            both: Vec::new(),
+            bashisms: Vec::new(),
         }
     }
 
@@ -401,7 +434,9 @@ impl<'t> Reader<'t> {
                 ';' | '&' | '|' | '(' | ')' => {
                     self.next();
                     if letter == '&' && self.peek(0) == Some('>') {
-                        self.both.push(self.line);
+                        let at = self.at - 1 - self.line_start;
+                        let kind = BashismKind::BothOutputs { command: self.words.clone() };
+                        self.bashisms.push(Bashism { line: self.line, columns: at..at + 2, kind });
                     }
                     self.end_command();
                 }
@@ -512,7 +547,7 @@ impl<'t> Reader<'t> {
             inside.read();
         }
         self.commands.append(&mut inside.commands);
-        self.both.append(&mut inside.both);
+        self.bashisms.append(&mut inside.bashisms);
     }
 
     fn skip_heredocs(&mut self) {
@@ -535,7 +570,7 @@ impl<'t> Reader<'t> {
 
     fn word(&mut self) {
         let (start, line, line_start) = (self.at, self.line, self.line_start);
-        let mut text = String::new();
+        let (mut text, mut unquoted) = (String::new(), String::new());
         let mut quote: Option<char> = None;
         while let Some(letter) = self.peek(0) {
             match (letter, quote) {
@@ -563,6 +598,10 @@ impl<'t> Reader<'t> {
                     text.push(Word::HOLE);
                 }
                 (' ' | '\t' | '\r' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>', None) => break,
+                (_, None) => {
+                    text.push(letter);
+                    unquoted.push(letter);
+                }
                 _ => text.push(letter),
             }
             if self.next().is_none() {
@@ -580,13 +619,12 @@ impl<'t> Reader<'t> {
             return;
         }
         self.keyword(&raw);
-        self.words.push(Word {
-            text,
-            columns: start.saturating_sub(line_start)..start.saturating_sub(line_start) + raw.chars().count(),
-            raw,
-            line,
-            within: false,
-        });
+        let at = start.saturating_sub(line_start);
+        let columns = at..at + raw.chars().count();
+        if has_range(&unquoted) {
+            self.bashisms.push(Bashism { line, columns: columns.clone(), kind: BashismKind::Braces });
+        }
+        self.words.push(Word { text, columns, raw, line, within: false });
     }
 
     /// `$name`, `${…}`, `$(…)`, `$((…))`.
@@ -713,10 +751,28 @@ mod tests {
     }
 
     #[test]
-    fn redirections_of_both_outputs_are_found() {
-        let text =
-            "a &>x\nb >x 2>&1\nc '&>x' # &>x\nd && e &> x; x=$(f &>x)\ncat <<E\ng &>x\nE\nh 2>&1 &\ni >&2";
-        assert_eq!(bash_redirections(text), [1, 4, 4]);
+    fn what_is_bash_s_is_found() {
+        let text = "a &>x\nb >x 2>&1\nc '&>x' # &>x\nd && e &> x; x=$(f &>x)\ncat <<E\ng &>x\nE\nh 2>&1 &\n\
+            i >&2\nfor i in {1..5} 1:{a..c} {1..9..2}; do :; done\nj '{1..5}' {a,b} {1..$n} {} ${x} {1..a}";
+        let found: Vec<_> = bashisms(text)
+            .into_iter()
+            .map(|found| match found.kind {
+                BashismKind::BothOutputs { command } => {
+                    let words: Vec<String> = command.into_iter().map(|word| word.text).collect();
+                    (found.line, found.columns, words.join(" "))
+                }
+                BashismKind::Braces => (found.line, found.columns, "{}".to_owned()),
+            })
+            .collect();
+        let expected = [
+            (1, 2..4, "a"),
+            (4, 7..9, "e"),
+            (4, 19..21, "f"),
+            (10, 9..15, "{}"),
+            (10, 16..24, "{}"),
+            (10, 25..34, "{}"),
+        ];
+        assert_eq!(found, expected.map(|(line, columns, words)| (line, columns, words.to_owned())));
     }
 
     #[test]

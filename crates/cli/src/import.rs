@@ -114,7 +114,7 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
         let here = options.dev.as_ref().map_or_else(|| "this computer".to_owned(), |dev| format!("`{dev}`"));
         eprintln!("tidegate import: {here} has no traffic control beyond the kernel's defaults");
     }
-    let whole = policies.iter().flat_map(LoadedPolicy::troubles).all(|trouble| trouble.idle);
+    let whole = policies.iter().flat_map(LoadedPolicy::troubles).all(tidegate_capture::Trouble::is_idle);
     let carried: Vec<&Carried> = policies.iter().flat_map(|policy| &policy.machine.carried).collect();
     let printed = match options.print {
         _ if options.json => document(&policies),
@@ -149,7 +149,8 @@ fn document(policies: &[LoadedPolicy]) -> String {
     let carried: Vec<&Carried> = policies.iter().flat_map(|policy| &policy.machine.carried).collect();
     let commands: Vec<String> = text::commands(carried).lines().map(str::to_owned).collect();
     let troubles = policies.iter().flat_map(LoadedPolicy::troubles);
-    let refused: Vec<String> = troubles.filter(|trouble| !trouble.idle).map(ToString::to_string).collect();
+    let refused: Vec<String> =
+        troubles.filter(|trouble| !trouble.is_idle()).map(ToString::to_string).collect();
     let document = serde_json::json!({"tidegate_import": FORM, "commands": commands, "refused": refused});
     format!("{document:#}\n")
 }

@@ -115,7 +115,7 @@ mod tests {
             unfinished: None,
             missing_arguments: None,
             missing_files: None,
-            in_background: None,
+            remarks: Vec::new(),
         }
     }
 

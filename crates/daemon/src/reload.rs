@@ -21,7 +21,7 @@ use tidegate_policy::{LinkDriver, LinkOp, Op};
 pub fn operations(commands: &[Vec<String>]) -> Result<Vec<Op>> {
     let policy = tidegate_loader::read_commands("the daemon's policy", commands, &ReadOptions::default())
         .map_err(|error| error!(Policy, "{error}"))?;
-    if let Some(refused) = policy.troubles().find(|trouble| !trouble.idle) {
+    if let Some(refused) = policy.troubles().find(|trouble| !trouble.is_idle()) {
         let command = refused.place.as_ref().map_or("", |place| place.text.as_str());
         bail!(Policy, "`{command}`: {}", refused.reason.trim());
     }

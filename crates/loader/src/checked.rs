@@ -3,8 +3,7 @@
 
 use crate::{LoadedPolicy, NoSuchDevice};
 use std::fmt;
-use tidegate_capture::troubles::SHELL;
-use tidegate_capture::{Exit as Ended, ScriptRun, Trouble};
+use tidegate_capture::{Exit as Ended, ScriptRun, Trouble, TroubleKind};
 use tidegate_inspect::checked::{Checked, concerns};
 use tidegate_inspect::{Finding, Level, PolicyModel, Rule, SourceLocation, Witness};
 use tidegate_policy::{Op, Verb};
@@ -75,7 +74,7 @@ impl LoadedPolicy {
         if !findings.iter().any(is_cause) {
             findings.extend(self.outcomes.iter().filter_map(|outcome| ended_badly(&reading, outcome)));
         }
-        findings.extend(self.outcomes.iter().flat_map(|outcome| not_run(&reading, outcome)));
+        findings.extend(self.outcomes.iter().flat_map(|outcome| of_shell(&reading, outcome)));
         if let Some(dev) = dev {
             findings.retain(|finding| concerns(&reading, finding, dev));
         }
@@ -102,21 +101,26 @@ impl LoadedPolicy {
     }
 }
 
-/// Lines that the shell could not run, of a script that came to its end: what they would do is unknown.
-fn not_run<'r>(reading: &'r PolicyModel, outcome: &'r ScriptRun) -> impl Iterator<Item = Finding> + use<'r> {
-    let of_shell = outcome.troubles.iter().filter(|trouble| trouble.who == SHELL);
-    of_shell.take_while(|_| matches!(outcome.exit, Ended::Code(0))).map(|trouble| Finding {
-        rule: Rule::Refused,
-        // Where the policy is to run there may be such a tool.
-        level: Level::Note,
-        place: place(reading, trouble),
-        what: trouble.reason.clone(),
-        because: format!(
-            "so the shell does not run this line, and what it would do is not known here; {}",
-            trouble.remedy.as_deref().unwrap_or("fix that line")
-        ),
-        witness: None,
-        fix: None,
+/// What the shell could not run or read as it may be meant, of a script that came to its end.
+fn of_shell<'r>(reading: &'r PolicyModel, outcome: &'r ScriptRun) -> impl Iterator<Item = Finding> + use<'r> {
+    let ended_well = matches!(outcome.exit, Ended::Code(0));
+    let troubles = outcome.troubles.iter().filter(move |_| ended_well).chain(&outcome.remarks);
+    troubles.filter_map(move |trouble| {
+        let (level, effect) = match trouble.kind {
+            // Where the policy is to run there may be such a tool.
+            TroubleKind::NotRun => (Level::Note, "what that command would do is not known here"),
+            TroubleKind::Dialect => (Level::Warning, "with bash the script may do something else"),
+            TroubleKind::Failed | TroubleKind::Idle => return None,
+        };
+        Some(Finding {
+            rule: Rule::Refused,
+            level,
+            place: place(reading, trouble),
+            what: trouble.reason.clone(),
+            because: format!("{effect}; {}", trouble.remedy.as_deref().unwrap_or("fix that line")),
+            witness: None,
+            fix: None,
+        })
     })
 }
 
@@ -139,7 +143,7 @@ fn ended_badly(reading: &PolicyModel, outcome: &ScriptRun) -> Option<Finding> {
         Ended::Signal(signal) => format!("signal {signal}"),
         _ => return None,
     };
-    let reason = outcome.troubles.last().map_or_else(|| code.clone(), |trouble| trouble.reason.clone());
+    let reason = outcome.troubles.last().map_or_else(|| code.clone(), Trouble::what_and_remedy);
     let place = outcome.troubles.last().and_then(|trouble| place(reading, trouble));
     Some(Finding {
         rule: Rule::Refused,

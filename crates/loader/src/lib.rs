@@ -215,7 +215,7 @@ impl LoadedPolicy {
     /// people. Commands that deleted what was not there are left out: the machine is as the script wants it.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         self.troubles()
-            .filter(|trouble| !trouble.idle)
+            .filter(|trouble| !trouble.is_idle())
             .map(ToString::to_string)
             .chain(self.cut_off())
             .chain(self.left_out())
@@ -263,7 +263,7 @@ impl LoadedPolicy {
     /// It is one, and what may help.
     pub fn must_be_whole(&self) -> Result<(), HalfPolicy> {
         let ended_well = |outcome: &ScriptRun| matches!(outcome.exit, Exit::Code(0));
-        let is_whole = self.outcomes.iter().all(ended_well) && self.troubles().all(|trouble| trouble.idle);
+        let is_whole = self.outcomes.iter().all(ended_well) && self.troubles().all(Trouble::is_idle);
         if is_whole { Ok(()) } else { Err(HalfPolicy { ended: self.ended() }) }
     }
 

@@ -6,7 +6,7 @@ use crate::inside::refusals;
 use crate::short::{self, tell};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use tidegate_capture::{Exit, Recorded, ScriptRun, SourceLine, SourceWord, Trouble};
+use tidegate_capture::{Exit, Recorded, ScriptRun, SourceLine, SourceWord, Trouble, TroubleKind};
 use tidegate_inspect::ClassNames;
 use tidegate_policy::LinkDriver;
 use tidegate_shims::{Answer, Call};
@@ -312,7 +312,7 @@ pub(super) fn carry_out(
         unfinished: None,
         missing_arguments: None,
         missing_files: None,
-        in_background: None,
+        remarks: Vec::new(),
     }
 }
 
@@ -328,7 +328,7 @@ fn trouble(tool: &str, stderr: &str, place: SourceLine) -> Trouble {
         who: tool.to_owned(),
         reason: reason.strip_prefix(&prefix).unwrap_or(reason).to_owned(),
         remedy,
-        idle: false,
+        kind: TroubleKind::Failed,
     }
 }
 

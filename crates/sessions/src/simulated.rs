@@ -117,7 +117,7 @@ fn commands(loaded: &LoadedPolicy) -> PolicyCommands {
         issued: calls.map(|recorded| words(&recorded.call.tool, &recorded.call.args)).collect(),
         notes: loaded.outcomes.iter().flat_map(|outcome| outcome.notes.clone()).collect(),
         // As `try` has it: to clear away what is not there is no trouble.
-        trouble: loaded.troubles().find(|trouble| !trouble.idle).map(ToString::to_string),
+        trouble: loaded.troubles().find(|trouble| !trouble.is_idle()).map(ToString::to_string),
         ended: match failed {
             _ if !loaded.ended() => PolicyEnd::Cut,
             true => PolicyEnd::Failed,

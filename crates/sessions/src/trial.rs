@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result, invalid};
 use std::path::Path;
-use tidegate_capture::{Exit, ScriptRun};
+use tidegate_capture::{Exit, ScriptRun, Trouble};
 use tidegate_loader::{LoadedPolicy, short};
 use tidegate_packet::Rate;
 use tidegate_trial::{Configured, TrialDevices, TrialPolicy};
@@ -64,7 +64,7 @@ pub fn must_have_worked(loaded: &LoadedPolicy, keep_going: bool) -> Result<Vec<&
 
 fn check_run(outcome: &ScriptRun, keep_going: bool) -> Result<Option<&'static str>> {
     let how = match &outcome.exit {
-        Exit::Code(0) if outcome.troubles.iter().all(|trouble| trouble.idle) => return Ok(None),
+        Exit::Code(0) if outcome.troubles.iter().all(Trouble::is_idle) => return Ok(None),
         Exit::Code(0) => "a command in it failed",
         Exit::Code(_) | Exit::Signal(_) => "it ended with an error",
         // Half a policy is another policy: not even --keep-going simulates that.

@@ -11,6 +11,7 @@ mod chapters;
 mod check;
 mod check_lines;
 mod compare;
+mod dialect;
 mod docs;
 mod documents;
 mod exits;

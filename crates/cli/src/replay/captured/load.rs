@@ -48,7 +48,7 @@ fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<CandidatePo
     let taken = tidegate_loader::read(std::slice::from_ref(&path), &how)?;
     show_errors(&taken.outcomes);
     let troubles: Vec<String> =
-        taken.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).collect();
+        taken.troubles().filter(|trouble| !trouble.is_idle()).map(ToString::to_string).collect();
     if let Some(first) = troubles.first() {
         bail!("a command in it failed, so it is not tried:\n{first}");
     }
