@@ -22,6 +22,7 @@ pub use visit::HookDevices;
 use visit::Visit;
 
 const NO_CHAIN: TcError = TcError::new(Errno::NoEnt, "No chain/target/match by that name");
+const NO_BUILT_IN: TcError = TcError::new(Errno::NoEnt, "Bad built-in chain name");
 /// How deep chains may call one another, and how often they may go to one another.
 const MAX_STEPS: u32 = 10_000;
 
@@ -245,6 +246,15 @@ impl NetfilterTable {
         self.chains.iter().position(|c| c.name == name)
     }
 
+    /// Whether a chain has this rule.
+    ///
+    /// # Errors
+    /// There is no chain that the rule would lead to.
+    pub fn has_rule(&self, chain: &str, rule: &NetfilterRule) -> Result<bool, TcError> {
+        self.led_to(rule)?;
+        Ok(self.position(chain).is_some_and(|at| self.chains[at].rules.iter().any(|one| one.rule == *rule)))
+    }
+
     /// Carries out an operation meant for this table.
     ///
     /// # Errors
@@ -293,6 +303,9 @@ impl NetfilterTable {
                 self.hooks = None;
             }
             NfCommand::Delete(chain, rule) => {
+                if !self.free {
+                    self.led_to(rule)?;
+                }
                 let at = self.find(chain)?;
                 let rules = &mut self.chains[at].rules;
                 let index = rules.iter().position(|r| r.rule == *rule).ok_or(TcError::new(
@@ -329,7 +342,7 @@ impl NetfilterTable {
             NfCommand::NewBase(name, base, policy) => self.new_base(name, *base, *policy)?,
             NfCommand::DeleteChain(name) => self.delete_chain(name.as_deref())?,
             NfCommand::Policy(chain, accept) => {
-                let at = self.find(chain)?;
+                let at = self.position(chain).ok_or(NO_BUILT_IN)?;
                 if self.chains[at].policy.is_none() {
                     return Err(TcError::bare(Errno::Inval));
                 }

@@ -3,8 +3,8 @@
 use crate::call::{Call, Reply};
 use crate::shim::{ToolShim, refused};
 use tidegate_classify::netfilter::{NetfilterChain, NetfilterTable};
-use tidegate_policy::Op;
 use tidegate_policy::netfilter::{Family, NetfilterTarget, NfCommand, NfOp};
+use tidegate_policy::{Op, TcError};
 use tidegate_syntax::iptables::{
     self, IptCommand, ListedChain, ListedRule, Restore, RestoreLine, RestoredTable,
 };
@@ -47,10 +47,16 @@ fn answer_one(shim: &mut ToolShim<'_>, tool: &str, args: &[String]) -> Reply {
                 Reply::error(code, stderr)
             }
         },
-        IptCommand::Check(op) if rule_exists(shim, &op) => Reply::ok(),
-        IptCommand::Check(_) => {
-            Reply::error(1, format!("{tool}: Bad rule (does a matching rule exist in that chain?).\n"))
-        }
+        IptCommand::Check(op) => match rule_exists(shim, &op) {
+            Ok(true) => Reply::ok(),
+            Ok(false) => {
+                Reply::error(1, format!("{tool}: Bad rule (does a matching rule exist in that chain?).\n"))
+            }
+            Err(error) => {
+                let (stderr, code) = iptables::refusal_text(tool, &error);
+                Reply::error(code, stderr)
+            }
+        },
         IptCommand::List { ipv6, table, chain, style } => {
             let listed = listed(shim.machine.gateway.table(ipv6, &table));
             let wanted: Vec<ListedChain> =
@@ -177,10 +183,9 @@ fn lowered(there: &NetfilterTable, restore: &Restore, table: &RestoredTable) -> 
 }
 
 /// Is there such a rule?
-fn rule_exists(shim: &mut ToolShim<'_>, op: &NfOp) -> bool {
-    let NfCommand::Delete(chain, rule) = &op.command else { return false };
-    let table = shim.machine.gateway.table(op.family == Family::Ipv6, &op.table);
-    table.chains().iter().any(|c| c.name == *chain && c.rules.iter().any(|r| r.rule == *rule))
+fn rule_exists(shim: &mut ToolShim<'_>, op: &NfOp) -> Result<bool, TcError> {
+    let NfCommand::Delete(chain, rule) = &op.command else { return Ok(false) };
+    shim.machine.gateway.table(op.family == Family::Ipv6, &op.table).has_rule(chain, rule)
 }
 
 fn listed(table: &NetfilterTable) -> Vec<ListedChain> {

@@ -245,7 +245,8 @@ fn blamed(shim: &ToolShim<'_>, command: &Command, op: &NfOp, error: &TcError) ->
         (_, true) | (NfCommand::DeleteChain(_) | NfCommand::DeleteHandle(..) | NfCommand::NewBase(..), _) => {
             (command.chain, what)
         }
-        _ if leads => (command.leads_to.unwrap_or(command.whole), what),
+        // How deep chains lead is found out when all rules are there.
+        _ if leads && error.errno != Errno::Links => (command.leads_to.unwrap_or(command.whole), what),
         _ => (command.whole, what),
     }
 }

@@ -8,7 +8,7 @@ use tidegate_policy::{RateSpec, Ticks};
 const TICKS_PER_US: f64 = 15.625;
 
 /// A rate in tc's notation: `500kbit`, `1.5mbit`, `64kbps` (kilobytes), `1Mibit`; without a unit, bits per
-/// second. Negative rates are refused (tc 6.1 takes them for enormous ones).
+/// second. Negative rates are refused (tc 6.1 takes most for enormous ones).
 pub fn parse_rate(text: &str) -> Option<Rate> {
     const PREFIXES: [(&str, f64); 9] = [
         ("", 1.0),

@@ -39,6 +39,11 @@ impl NetfilterTable {
             let limited = !self.free && works != HookSet::MAX;
             return if limited && self.hooks()[from] & !works != 0 { Err(WRONG_HOOK) } else { Ok(()) };
         };
+        if self.chains[to].policy.is_some() || self.chains[to].base.is_some() {
+            // iptables makes a chain of its own when it first needs it; packets come there by hooks alone.
+            let is_made = self.free || to == from || !self.chains[to].rules.is_empty();
+            return Err(TcError::bare(if is_made { Errno::OpNotSupp } else { Errno::NoEnt }));
+        }
         if self.chains.len() <= MOST_COMPARED {
             // What leads there already comes no deeper a second time.
             let leads = |counted: &CountedRule| chain_of(&counted.rule) == chain_of(rule);

@@ -58,7 +58,10 @@ pub(super) fn named(op: &NfOp, error: TcError) -> TcError {
         NfCommand::ReplaceAt(chain, ..) => ("REPLACE", chain),
         _ => return error,
     };
-    if error.errno != Errno::Links && error != WRONG_HOOK {
+    let of_kernel = [Errno::Links, Errno::OpNotSupp].map(TcError::bare).contains(&error)
+        || error == WRONG_HOOK
+        || error == TcError::bare(Errno::NoEnt);
+    if !of_kernel {
         return error;
     }
     let message = format!("RULE_{verb} failed ({}): rule in chain {chain}", error.errno.text());

@@ -82,6 +82,28 @@ fn chains_that_packets_come_to_lead_to_an_end() {
         [output_of(jump("OUTPUT", "A")), output_of(jump("B", "A")), output_of(jump("B", "B"))],
         [None, refused("B"), refused("B")]
     );
+    // A chain that packets come to by a hook is led to by no rule; iptables makes it where it first needs it.
+    let accept = NfCommand::Append("PREROUTING".into(), NetfilterRule::default());
+    let unsupported =
+        |chain: &str| Some(format!("RULE_APPEND failed (Operation not supported): rule in chain {chain}"));
+    assert_eq!(
+        [output_of(jump("FORWARD", "FORWARD")), output_of(jump("B", "PREROUTING")), output_of(accept)],
+        [
+            unsupported("FORWARD"),
+            Some("RULE_APPEND failed (No such file or directory): rule in chain B".to_owned()),
+            None
+        ]
+    );
+    assert_eq!(output_of(jump("B", "PREROUTING")), unsupported("B"));
+    let gone = |chain: &str, to: &str| {
+        let target = Some(NetfilterTarget::Jump(to.into()));
+        NfCommand::Delete(chain.into(), NetfilterRule { target, ..NetfilterRule::default() })
+    };
+    assert_eq!(
+        [output_of(gone("A", "none")), output_of(gone("none", "A"))],
+        ["Chain 'none' does not exist", "No chain/target/match by that name"]
+            .map(|text| Some(text.to_owned()))
+    );
     // Fifteen chains behind the first are followed, sixteen are not.
     for number in 1..=20 {
         assert_eq!(output_of(NfCommand::NewChain(format!("c{number}"))), None);

@@ -1,7 +1,7 @@
 //! `ip route`.
 
 use super::command::{IpCommand, IpFlags, Route, RouteVerb};
-use super::words::{find, help, is_show, later, number, prefix};
+use super::words::{find, help, ip_address, is_show, later, number, prefix};
 use crate::{Env, Refusal};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -82,14 +82,20 @@ fn read(words: &[&str], verb: RouteVerb, flags: &IpFlags, env: &Env) -> Result<I
     while let Some(word) = words.get(at) {
         at += 1;
         let next = words.get(at);
-        let address = || {
+        let given = || {
             let text =
                 next.filter(|text| **text != "inet" && **text != "inet6").ok_or_else(Refusal::incomplete)?;
-            text.parse::<IpAddr>().map_err(|_| expected("address", text))
+            ip_address(text).ok_or_else(|| match to {
+                Some((to, _)) => {
+                    let family = if IpAddr::is_ipv4(&to) { "inet" } else { "inet6" };
+                    Refusal::new(1, format!("Error: {family} address is expected rather than \"{text}\"."))
+                }
+                None => expected("address", text),
+            })
         };
         match *word {
-            "via" => route.via = Some(address()?),
-            "src" => route.src = Some(address()?),
+            "via" => route.via = Some(given()?),
+            "src" => route.src = Some(given()?),
             "dev" | "oif" => {
                 let name = next.ok_or_else(Refusal::incomplete)?;
                 find(name, env)?;

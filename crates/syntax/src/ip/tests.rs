@@ -139,12 +139,17 @@ fn routes_are_read() {
     let add = |route| Ok(IpCommand::Route { verb: RouteVerb::Add, route });
     let via = Route { via: Some(v4("192.0.2.1")), ..plain.clone() };
     assert_eq!(ask("route add default via 192.0.2.1"), add(via.clone()));
-    let ten = Route { to: (v4("10.0.0.0"), 8), dev: Some("eth0".into()), metric: 5, ..plain };
+    let ten = Route { to: (v4("10.0.0.0"), 8), dev: Some("eth0".into()), metric: 5, ..plain.clone() };
     assert_eq!(ask("ro a 10/8 dev eth0 metric 5"), add(ten));
     assert_eq!(
         ask("route del default via 192.0.2.1"),
         Ok(IpCommand::Route { verb: RouteVerb::Delete, route: via })
     );
+    // As iproute2 6.1: what is missing at the end is 0.
+    let short = Route { to: (v4("10.5.0.0"), 16), via: Some(v4("10.1.0.0")), ..plain };
+    assert_eq!(ask("route add 10.5/16 via 10.1"), add(short));
+    let said = ask("route add 10.5/16 via x");
+    assert_eq!(said, Err("1: Error: inet address is expected rather than \"x\".".to_owned()));
     assert_eq!(ask("route get 192.0.2.9"), Ok(IpCommand::GetRoute(v4("192.0.2.9"))));
     assert_eq!(
         ask("-4 route show default"),

@@ -2,8 +2,9 @@
 
 use super::command::IpCommand;
 use crate::number::u32_in;
+use crate::tc::dotted;
 use crate::{Env, Refusal};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 pub(super) fn help() -> IpCommand {
     IpCommand::Help(
@@ -40,23 +41,18 @@ pub(super) fn number(text: Option<&&str>, why: &str) -> Result<u32, Refusal> {
     u32_in(text, 0).filter(|number| i32::try_from(*number).is_ok()).ok_or_else(|| Refusal::wrong(text, why))
 }
 
+/// An address; of an IPv4 address the end may be left out (`10.1` is 10.1.0.0).
+pub(super) fn ip_address(text: &str) -> Option<IpAddr> {
+    text.parse().ok().or_else(|| dotted(text).map(|address| Ipv4Addr::from(address).into()))
+}
+
 /// `10.0.0.0/8`, `10/8`, `fe80::1`; without a slash the whole address counts.
 pub(super) fn prefix(text: &str) -> Option<(IpAddr, u8)> {
     let (address, bits) = match text.split_once('/') {
         Some((address, bits)) => (address, Some(bits.parse::<u8>().ok()?)),
         None => (text, None),
     };
-    let address: IpAddr = match address.parse() {
-        Ok(address) => address,
-        // `10/8` is short for 10.0.0.0/8.
-        Err(_) => {
-            let parts: Option<Vec<u8>> = address.split('.').map(|part| part.parse().ok()).collect();
-            let mut bytes = [0; 4];
-            let parts = parts.filter(|parts| parts.len() < 4)?;
-            bytes[..parts.len()].copy_from_slice(&parts);
-            IpAddr::from(bytes)
-        }
-    };
+    let address = ip_address(address)?;
     let whole = if address.is_ipv4() { 32 } else { 128 };
     let bits = bits.unwrap_or(whole);
     (bits <= whole).then_some((address, bits))

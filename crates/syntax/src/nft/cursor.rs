@@ -25,6 +25,11 @@ impl<'t> Cursor<'t> {
         &self.tokens[self.at.min(self.tokens.len() - 1)]
     }
 
+    /// The token behind the next ones.
+    pub(super) fn ahead(&self, tokens: usize) -> &'t Token {
+        &self.tokens[(self.at + tokens).min(self.tokens.len() - 1)]
+    }
+
     pub(super) fn text(&self) -> &'t str {
         &self.peek().text
     }

@@ -12,6 +12,7 @@ mod marks;
 mod names;
 mod print;
 mod rule;
+mod unknown;
 mod values;
 mod wrong;
 

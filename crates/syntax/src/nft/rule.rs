@@ -4,10 +4,10 @@ use super::cursor::Cursor;
 use super::lex::{Kind, Span};
 use super::marks::{self, Setting};
 use super::names::{self, FLAGS, LEVELS, STATES};
-use super::values::{Field, addresses, any, merged};
+use super::unknown;
+use super::values::{Field, addresses, any, class, merged};
 use super::wrong::Wrong;
 use crate::number::whole;
-use tidegate_packet::Handle;
 use tidegate_policy::netfilter::{
     Condition, ConnmarkTarget, Connstates, CountDirection, CountMode, Family, Match, NetfilterRule,
     NetfilterTarget,
@@ -307,22 +307,11 @@ impl Reader<'_, '_> {
                 "Write a rule for each of its entries.",
             ));
         }
-        let hex = |text: &str| u16::from_str_radix(text, 16).ok();
-        let class = match token.text.as_str() {
-            "none" => Some(0),
-            "root" => Some(Handle::ROOT.0),
-            text => match text.split_once(':') {
-                Some((major, minor)) => {
-                    hex(major).zip(hex(minor)).map(|(major, minor)| Handle::new(major, minor).0)
-                }
-                None => whole(text, 0).and_then(|value| u32::try_from(value).ok()),
-            },
-        };
-        let class = class.ok_or_else(|| {
+        let class = class(&token.text).ok_or_else(|| {
             Wrong::new(token.span, "syntax error, unexpected string")
                 .remedy("Write the class as tc does, both parts hexadecimal and both there: 1:10.")
         })?;
-        self.act(NetfilterTarget::Classify(Handle(class)))
+        self.act(NetfilterTarget::Classify(class))
     }
 
     // Matches.
@@ -355,7 +344,10 @@ impl Reader<'_, '_> {
                     "Ask for devices, addresses, protocols, ports, DSCP, length, marks or the connection.";
                 Err(Wrong::later(token.span, format!("the match {}", token.text), remedy))
             }
-            _ => Err(self.back().unexpected()),
+            _ => {
+                self.back();
+                Err(unknown::beginning(self.cursor))
+            }
         }
     }
 
@@ -548,10 +540,13 @@ impl Reader<'_, '_> {
             "protocol" => self.version(&[("ip", false), ("ip6", true)], begin),
             _ if token.kind != Kind::Word => Err(self.back().unexpected()),
             other => {
-                let what = format!("meta {other}{}", if self.cursor.is_word("set") { " set" } else { "" });
+                let sets = self.cursor.is_word("set");
+                let end = if sets { self.cursor.ahead(1).span } else { token.span };
                 let remedy =
                     "Known are mark, priority set, iifname, oifname, l4proto, length, nfproto and protocol.";
-                Err(Wrong::later(begin.up_to(token.span), what, remedy))
+                let what = format!("meta {other}{}", if sets { " set" } else { "" });
+                let later = || Wrong::later(begin.up_to(token.span), what, remedy);
+                Err(unknown::meta(other, begin.up_to(end)).unwrap_or_else(later))
             }
         }
     }
@@ -665,11 +660,12 @@ impl Reader<'_, '_> {
             }
             _ if token.kind != Kind::Word => Err(self.back().unexpected()),
             other => {
-                let what =
-                    format!("{} {other}{}", if v6 { "ip6" } else { "ip" }, if sets { " set" } else { "" });
+                let header = if v6 { "ip6" } else { "ip" };
                 let remedy =
                     "Known are saddr, daddr, dscp, dscp set, length, and ip protocol or ip6 nexthdr.";
-                Err(Wrong::later(begin.up_to(token.span), what, remedy))
+                let what = format!("{header} {other}{}", if sets { " set" } else { "" });
+                let later = || Wrong::later(begin.up_to(token.span), what, remedy);
+                Err(unknown::field(header, other, token.span).unwrap_or_else(later))
             }
         }
     }
@@ -697,8 +693,11 @@ impl Reader<'_, '_> {
     fn icmp(&mut self, v6: bool, begin: Span) -> Result<(), Wrong> {
         let token = self.cursor.next();
         if token.text != "type" {
+            let header = if v6 { "icmpv6" } else { "icmp" };
+            let what = format!("{header} {}", token.text);
             let remedy = "Ask for the type: icmp type echo-request.";
-            return Err(Wrong::later(begin.up_to(token.span), format!("icmp {}", token.text), remedy));
+            let later = || Wrong::later(begin.up_to(token.span), what, remedy);
+            return Err(unknown::field(header, &token.text, token.span).unwrap_or_else(later));
         }
         let (field, protocol) = if v6 { (Field::Icmpv6, 58) } else { (Field::Icmp, 1) };
         self.of_version(v6, begin)?;
@@ -778,7 +777,8 @@ impl Reader<'_, '_> {
             _ if token.kind != Kind::Word => Err(self.back().unexpected()),
             other => {
                 let remedy = "Known are state, mark, mark set, bytes, packets and avgpkt.";
-                Err(Wrong::later(token.span, format!("ct {other}"), remedy))
+                let later = || Wrong::later(token.span, format!("ct {other}"), remedy);
+                Err(unknown::field("ct", other, token.span).unwrap_or_else(later))
             }
         }
     }

@@ -6,6 +6,7 @@ use super::wrong::Wrong;
 use crate::iptables::service;
 use crate::number::whole;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use tidegate_packet::Handle;
 use tidegate_policy::netfilter::{Condition, Connbytes, CountDirection, CountMode};
 
 /// Something of a packet that is a number.
@@ -222,6 +223,19 @@ fn address(text: &str, v6: bool, span: Span) -> Result<u128, Wrong> {
         (true, _, Ok(address)) => Ok(address.into()),
         (false, _, Ok(_)) | (true, Ok(_), _) => Err(unknown("Address family for hostname not supported")),
         _ => Err(unknown("Name or service not known")),
+    }
+}
+
+/// A class as a priority names it: `1:10`, `none`, `root`, or its number.
+pub(super) fn class(text: &str) -> Option<Handle> {
+    let hex = |text: &str| u16::from_str_radix(text, 16).ok();
+    match text {
+        "none" => Some(Handle::NONE),
+        "root" => Some(Handle::ROOT),
+        _ => match text.split_once(':') {
+            Some((major, minor)) => Some(Handle::new(hex(major)?, hex(minor)?)),
+            None => u32::try_from(whole(text, 0)?).ok().map(Handle),
+        },
     }
 }
 

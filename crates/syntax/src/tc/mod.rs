@@ -36,7 +36,7 @@ pub use conditions::{Joined, conditions};
 pub use get::find_filter;
 pub use help::help_kind;
 pub use listing::{Listed, NotListed, is_listing, read_listing};
-pub(crate) use prefix::{parse_masked4, parse_prefix6};
+pub(crate) use prefix::{dotted, parse_masked4, parse_prefix6};
 pub use read::{parse, parse_line};
 pub use refuse::{action_not_found, refusal_lines, refusal_text};
 pub use show_class::show_classes;

@@ -5,6 +5,7 @@ use super::command_line::{Object, ShowFlags, TcCommand, TcCommandLine};
 use super::help::help_of;
 use super::words::{Words, begins};
 use super::{actions, build, chain, command, filter, get};
+use crate::units::parse_rate;
 use crate::{Env, Refusal};
 
 /// Reads a command line of tc, without the program's name.
@@ -57,7 +58,7 @@ pub fn parse(args: &[String], env: &Env) -> Result<TcCommandLine, Refusal> {
     if let Some(file) = batch {
         return Ok(done(TcCommand::Batch { file, force }, flags, notes));
     }
-    object(&mut words, flags, notes, env)
+    object(&mut words, flags, notes, env).map_err(|refusal| below_zero(refusal, args))
 }
 
 /// Reads a line of a batch file: an object and its words, no options before it.
@@ -65,7 +66,24 @@ pub fn parse(args: &[String], env: &Env) -> Result<TcCommandLine, Refusal> {
 /// # Errors
 /// As for [`parse`].
 pub fn parse_line(args: &[String], flags: ShowFlags, env: &Env) -> Result<TcCommandLine, Refusal> {
-    object(&mut Words::new(args), flags, Notes::default(), env)
+    object(&mut Words::new(args), flags, Notes::default(), env).map_err(|refusal| below_zero(refusal, args))
+}
+
+/// The refusal of a rate that tc 6.1 takes for an enormous one (`htb rate -5kbit` is 18446744 Tbit/s) in
+/// tidegate's own name: no tool refuses it.
+fn below_zero(refusal: Refusal, args: &[String]) -> Refusal {
+    let place = refusal.word.filter(|at| *at > 0 && *at < args.len());
+    let Some((option, text, at)) = place.map(|at| (args[at - 1].as_str(), &args[at], at)) else {
+        return refusal;
+    };
+    let of_64_bits = ["rate", "ceil", "peakrate", "bandwidth"].contains(&option);
+    let magnitude = text.strip_prefix('-').and_then(parse_rate).filter(|rate| rate.0 > 0);
+    if !of_64_bits || magnitude.is_none() {
+        return refusal;
+    }
+    Refusal::new(1, format!("tidegate: a {option} below 0 is not supported: {text}"))
+        .at(at)
+        .remedy("Linux takes it for 18446744 Tbit/s, which limits nothing: look where the number comes from.")
 }
 
 fn object(

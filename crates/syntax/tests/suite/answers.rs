@@ -6,8 +6,7 @@ use tidegate_syntax::{Device, Env};
 
 /// Lines whose answer differs on purpose, with the reason.
 const DIFFERENT: &[(&str, &str)] = &[
-    ("rate -1mbit", "tc takes a negative rate for an enormous one"),
-    ("rate -1", "as above; tc happens to refuse this one"),
+    ("rate -1", "tc takes it for 0, and its words are about that"),
     ("htb o", "offload is refused at once: no device has it"),
     ("help", "tc prints its usage and then carries the command out"),
     ("priomap 0 0 0 bands 2", "tc prints its usage and goes on"),
@@ -62,6 +61,33 @@ fn tc_gives_the_same_answers() {
     }
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), wrong.len() + same, wrong.join("\n"));
     assert!(same > 900, "only {same} the same, {later} for later, {different} different on purpose");
+}
+
+/// tc 6.1 takes a rate below 0 for 18446744 Tbit/s: the refusal is in tc's name only where it refuses, too.
+#[test]
+fn rates_below_zero_are_refused_in_our_own_name() {
+    let refused = |line: &str| {
+        let args: Vec<String> = line.split(' ').map(String::from).collect();
+        let refusal = tc::parse(&args, &Env::default()).expect_err(line);
+        (
+            refusal.stderr.lines().next().unwrap_or_default().to_owned(),
+            refusal.word.map(|at| args[at].clone()),
+        )
+    };
+    for (line, option) in [
+        ("class add dev eth0 parent 1: classid 1:1 htb rate -5kbit", "rate"),
+        ("class add dev eth0 parent 1: classid 1:1 htb rate 5kbit ceil -5kbps", "ceil"),
+        ("qdisc add dev eth0 root tbf rate 5kbit burst 5k latency 50ms peakrate -5kbit mtu 1600", "peakrate"),
+        ("qdisc add dev eth0 root cake bandwidth -5kbit", "bandwidth"),
+        ("qdisc add dev eth0 root netem rate -5kbit", "rate"),
+        ("filter add dev eth0 parent 1: matchall action police rate -5kbit burst 5k", "rate"),
+    ] {
+        let (said, word) = refused(line);
+        assert!(said.starts_with(&format!("tidegate: a {option} below 0 is not supported: -5kb")), "{said}");
+        assert!(word.is_some_and(|word| word.starts_with("-5kb")), "{line}");
+    }
+    let (said, _) = refused("qdisc add dev eth0 root fq maxrate -5kbit");
+    assert_eq!(said, "Illegal \"maxrate\"");
 }
 
 /// The keys of a tunnel's inside exist in patched kernels only: without them tc's messages, and ours after

@@ -48,9 +48,8 @@ const LATER: [&str; 22] = [
 ];
 
 /// Commands that are refused with another mark or reason: the word that is wrong is named, where nft names
-/// what follows it; names are not looked up; `monitor` and `destroy` are refused by name.
-const ELSEWHERE: [&str; 9] = [
-    "add rule inet t c foo",
+/// what follows it; host names are not looked up; `monitor` and `destroy` are refused by name.
+const ELSEWHERE: [&str; 8] = [
     "add rule inet t c meta priority set 1:",
     "foo",
     "add foo",
