@@ -591,7 +591,11 @@ impl<'t> Reader<'t> {
                 ('`', None | Some('"')) => {
                     self.next();
                     let begin = (self.at, self.line, self.line_start);
-                    while self.peek(0).is_some_and(|letter| letter != '`') {
+                    while let Some(letter) = self.peek(0).filter(|letter| *letter != '`') {
+                        // What is behind a backslash is another within, or a letter of it.
+                        if letter == '\\' {
+                            self.next();
+                        }
                         self.next();
                     }
                     self.substitution(begin, self.at, false);
@@ -745,6 +749,7 @@ mod tests {
                 "5 }",
             ]
         );
+        assert_eq!(texts("x=`a \\`b\\` c` d"), ["1 a `b` c", "1 x=* d"]);
         // Only so many within one another.
         let deep = "$(a ".repeat(40);
         assert_eq!(commands(&deep).len(), MAX_NESTED + 1);
