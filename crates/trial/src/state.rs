@@ -6,7 +6,8 @@ use crate::loads::{self, Item, Load};
 use crate::policy::TrialPolicy;
 use crate::reach::{self, DeviceClass};
 use crate::settings::TrialSettings;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use tidegate_policy::Kind;
 use tidegate_policy::netfilter::{Condition, Match};
 
 /// A trial under way.
@@ -83,6 +84,21 @@ impl<'o> Trial<'o> {
             "rules count what a connection has carried: classes are named after the conversations that begin \
             in them, and a long transfer may be in another one later"
                 .to_owned()
+        })
+    }
+
+    /// That the policy itself delays packets or loses them, where some came to its netem.
+    pub(crate) fn netem_note(&self) -> Option<String> {
+        let netems = self.runs.iter().flat_map(|run| &run.trees.qdiscs);
+        let netems = netems.filter(|qdisc| qdisc.kind == Kind::Netem && qdisc.stats.packets > 0);
+        let names: BTreeSet<String> =
+            netems.map(|qdisc| format!("netem {} on {}", qdisc.handle, qdisc.dev)).collect();
+        (!names.is_empty()).then(|| {
+            let names: Vec<String> = names.into_iter().collect();
+            format!(
+                "what the policy's {} does to packets by its own settings is in the figures with the policy",
+                names.join(", ")
+            )
         })
     }
 

@@ -147,5 +147,13 @@ fn sentences_of_try_follow_from_its_document() {
         let trial = tidegate_analysis::trial::from_json(&String::from_utf8_lossy(&output.stdout))
             .expect("a document");
         follows(&trial, name);
+        // A netem of the policy's own has a note where packets came to it.
+        let is_told = trial.notes.iter().any(|note| note.starts_with("what the policy's netem "));
+        assert_eq!(
+            is_told,
+            ["comcast-like.sh", "netem-loss.sh"].contains(&name),
+            "{name}: {:?}",
+            trial.notes
+        );
     }
 }
