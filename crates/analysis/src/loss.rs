@@ -1,4 +1,4 @@
-//! Losses ([`tidegate_measure::lost::Lost`]) as a document.
+//! Losses ([`tidegate_measure::loss::LossDocument`]) as a document.
 
 use serde_json::{Value, json};
 use tidegate_measure::loss::{DirectionLoss, LossDocument};

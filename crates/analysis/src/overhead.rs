@@ -1,4 +1,4 @@
-//! What a line adds to packets ([`tidegate_measure::overhead::Document`]) as a document.
+//! What a line adds to packets ([`tidegate_measure::overhead::OverheadDocument`]) as a document.
 
 use crate::json::laid_out;
 use serde_json::{Value, json};

@@ -28,7 +28,7 @@ pub struct SojournRecord {
     pub came_with: u8,
     /// And in the end.
     pub dsfield: u8,
-    /// The tag it was injected with, if it is a foreign packet: see [`Net::inject`].
+    /// The tag it was injected with, if it is a foreign packet: see [`Net::inject`](crate::Net::inject).
     pub owner: Option<u32>,
     /// A machine made it of another packet.
     pub copy: bool,
