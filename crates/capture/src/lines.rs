@@ -141,14 +141,14 @@ impl Finder {
         }
     }
 
-    /// The line that issued the call, with the columns of the word that `complaint` names, if it names one;
-    /// and the words that gave the arguments. Of a function that passes on what it is given, the line is its
+    /// The line that issued the call, with the columns of the word that gave the argument `wrong`, if that is
+    /// known; and the words that gave the arguments. Of a function that passes on what it is given, the line is its
     /// caller's, as far as that can be found.
     pub(super) fn find(
         &mut self,
         tool: &str,
         args: &[String],
-        complaint: &str,
+        wrong: Option<usize>,
     ) -> Option<(SourceLine, Vec<Option<SourceWord>>)> {
         let (file, at, found) = self.best(tool, args)?;
         self.last = Some((file, at));
@@ -156,7 +156,6 @@ impl Finder {
         let mut levels = Vec::new();
         // Where each argument was written: there, or where a variable was set.
         let mut words: Vec<Option<SourceWord>> = vec![None; args.len()];
-        let wrong = blamed(args, complaint);
         let mut at_fault: Option<SourceWord> = None;
         for _ in 0..MAX_FRAMES {
             let Some((caller, _)) = self.caller(&level, args.len()) else { break };
@@ -539,40 +538,6 @@ fn tool_word(source: &Source, command: &Command, tool: &str) -> Option<usize> {
     })
 }
 
-/// The argument that an error message names: the last argument that it quotes, or failing that mentions as a
-/// word.
-fn blamed(args: &[String], complaint: &str) -> Option<usize> {
-    let quoted: Vec<&str> = complaint
-        .split(['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'])
-        .skip(1)
-        .step_by(2)
-        .collect();
-    let position = |wanted: &&str| args.iter().rposition(|arg| arg == wanted);
-    // Of a value that is there twice, the one behind a keyword that is named, too.
-    let first = complaint.lines().next().unwrap_or_default();
-    let is_named = |word: &str| first.split([' ', '"', ':', '.']).any(|one| one == word);
-    let behind = |wanted: &&str| {
-        let mut places = (1..args.len()).filter(|at| args[*at] == **wanted);
-        (places.clone().count() > 1).then(|| places.find(|at| is_named(&args[at - 1])))?
-    };
-    let of_keyword = quoted.iter().find_map(behind);
-    of_keyword.or_else(|| quoted.iter().find_map(position)).or_else(|| {
-        // What is said to the reader behind the tool's own words (`tc: add it first: …`) names other words.
-        let said =
-            complaint.lines().take_while(|line| !line.starts_with("tc: ") && !line.starts_with("ip: "));
-        // Short words occur in many a sentence by chance, and so does the object of tc and ip.
-        let position = |wanted: &&str| position(wanted).filter(|at| *at > 0);
-        said.collect::<Vec<_>>()
-            .join(" ")
-            .split([' ', '\n', ':', ',', '.', '"', '\''])
-            .filter(|word| word.chars().count() > 3)
-            .collect::<Vec<_>>()
-            .iter()
-            .rev()
-            .find_map(position)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -585,7 +550,7 @@ mod tests {
                 let mut words = call.split_whitespace().map(String::from);
                 let tool = words.next().unwrap();
                 let args: Vec<String> = words.collect();
-                finder.find(&tool, &args, "").map_or("?".to_owned(), |(place, _)| place.line.to_string())
+                finder.find(&tool, &args, None).map_or("?".to_owned(), |(place, _)| place.line.to_string())
             })
             .collect()
     }
@@ -687,7 +652,7 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
         let mut finder = Finder::new(&files, &[]);
         let mut text_of = |call: &str| {
             let args: Vec<String> = call.split(' ').map(Into::into).collect();
-            let (place, words) = finder.find("tc", &args, "").expect("it is there");
+            let (place, words) = finder.find("tc", &args, None).expect("it is there");
             let literal = words
                 .iter()
                 .map(|word| word.as_ref().map_or('-', |word| if word.literal { '=' } else { '~' }));
@@ -707,7 +672,7 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
         let mut text_of = |call: &str| {
             let args: Vec<String> = call.split(' ').map(Into::into).collect();
-            let (place, _) = finder.find("tc", &args, "").expect("it is there");
+            let (place, _) = finder.find("tc", &args, None).expect("it is there");
             let frames = place.frames.iter().map(|frame| format!(" {}:{}", frame.function, frame.line));
             format!("{}{}", place.line, frames.collect::<String>())
         };
@@ -721,7 +686,7 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
         let mut text_of = |call: &&str| {
             let args: Vec<String> = call.split(' ').map(Into::into).collect();
-            let (place, words) = finder.find("tc", &args, "").expect("it is there");
+            let (place, words) = finder.find("tc", &args, None).expect("it is there");
             let frames = place.frames.iter().map(|frame| format!(" {}:{}", frame.function, frame.line));
             let word = |word: &Option<SourceWord>| match word {
                 None => " -".to_owned(),
@@ -803,10 +768,10 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
         let script = "f() {\n  tc qdisc add dev $1 root pfifo limitt 3\n}\nf eth0\nf eth1\n";
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
         let args: Vec<String> = "qdisc add dev eth1 root pfifo limitt 3".split(' ').map(Into::into).collect();
-        let (place, _) = finder.find("tc", &args, "What is \"limitt\"?").expect("it is there");
+        let (place, _) = finder.find("tc", &args, Some(6)).expect("it is there");
         assert_eq!((place.line, place.columns, place.frames.len()), (2, Some(33..39), 0));
         assert_eq!(place.called_from, Some(("x.sh".into(), 5)));
-        let (place, _) = finder.find("tc", &args, "Cannot find device \"eth1\"").expect("it is there");
+        let (place, _) = finder.find("tc", &args, Some(3)).expect("it is there");
         assert_eq!((place.line, place.columns, place.frames.len()), (5, Some(2..6), 1));
     }
 
@@ -827,7 +792,7 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
         let args: Vec<String> =
             "class add dev eth0 classid 1:1 htb rate 9mbit".split(' ').map(Into::into).collect();
-        let (place, words) = finder.find("tc", &args, "").expect("it is there");
+        let (place, words) = finder.find("tc", &args, None).expect("it is there");
         let words: Vec<_> = words.into_iter().flatten().collect();
         assert_eq!((place.line, words.len(), words.iter().any(|word| word.literal)), (5, 9, false));
     }
@@ -837,7 +802,7 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
         let mut finder =
             Finder::new(&[("x.sh".into(), "t() { tc $* dev eth0; }\neval $(cat plan)\n".into())], &[]);
         let args: Vec<String> = "qdisc add root pfifo dev eth0".split(' ').map(Into::into).collect();
-        let (place, words) = finder.find("tc", &args, "").expect("it is there");
+        let (place, words) = finder.find("tc", &args, None).expect("it is there");
         assert_eq!((place.line, words.iter().flatten().any(|word| word.literal)), (1, false));
     }
 
@@ -847,14 +812,13 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
         let args: Vec<String> =
             "qdisc add dev eth0 root tbf rate 12mbitt burst 10k".split(' ').map(Into::into).collect();
-        let (place, words) = finder.find("tc", &args, "Illegal \"rate\": \"12mbitt\"").unwrap();
-        // The first quoted word that is an argument: the keyword.
+        let (place, words) = finder.find("tc", &args, Some(6)).unwrap();
         assert_eq!((place.line, place.columns), (3, Some(7..11)));
         assert_eq!(
             words.iter().flatten().map(|word| word.literal).collect::<Vec<_>>()[6..9],
             [true, true, true]
         );
-        let (place, _) = finder.find("tc", &args, "What is \"12mbitt\"?").unwrap();
+        let (place, _) = finder.find("tc", &args, Some(7)).unwrap();
         assert_eq!((place.line, place.columns), (3, Some(12..14)));
     }
 
@@ -894,7 +858,7 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
             let args: Vec<String> = text.split_whitespace().rev().take(draw(8)).map(Into::into).collect();
             let mut finder = Finder::new(&[("x.sh".into(), text.clone())], &args);
             for tool in ["tc", "qdisc", ""] {
-                if let Some((place, _)) = finder.find(tool, &args, &text) {
+                if let Some((place, _)) = finder.find(tool, &args, Some(draw(8))) {
                     assert!(place.line >= 1 && place.line <= text.lines().count(), "{text}");
                 }
             }

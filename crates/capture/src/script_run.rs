@@ -22,6 +22,8 @@ pub struct Recorded {
     /// The words of that file that gave the arguments, as far as they were found: one for each argument, or
     /// none at all.
     pub words: Vec<Option<SourceWord>>,
+    /// Which argument is at fault where the call failed, if that is known.
+    pub at_fault: Option<usize>,
     /// The file outside that has what the call read (`tc -batch FILE`), as the user would name it.
     pub input: Option<PathBuf>,
     /// The model answered; otherwise the call could not be read, or there were too many.

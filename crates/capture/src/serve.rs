@@ -394,9 +394,8 @@ fn answer(turn: &mut Turn<'_>, limits: &Limits, request: &Request, kept: usize) 
 fn record(turn: &mut Turn<'_>, request: Request, reply: &Reply, answered: bool) {
     let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
     turn.finder.learn(&request.issuer, &request.call.cwd);
-    // A warning blames no word.
-    let complaint = if reply.code == 0 { "" } else { &stderr };
-    let found = turn.finder.find(&request.call.tool, &request.call.args, complaint);
+    let at_fault = reply.blamed(&request.call.args);
+    let found = turn.finder.find(&request.call.tool, &request.call.args, at_fault);
     let (source, words) = found.map_or((None, Vec::new()), |(source, words)| (Some(source), words));
     let input = super::input::outside(&request.call);
     turn.calls.push(Recorded {
@@ -407,6 +406,7 @@ fn record(turn: &mut Turn<'_>, request: Request, reply: &Reply, answered: bool) 
         silenced: request.silenced,
         source,
         words,
+        at_fault,
         answered,
     });
 }

@@ -121,7 +121,7 @@ pub(super) fn read_reply(from: &mut impl Read) -> io::Result<Reply> {
     let effects: io::Result<Vec<Option<Effect>>> =
         (0..count.min(MAX_ARGS)).map(|_| Ok(effect::read(&read_list(from)?).map(Effect::File))).collect();
     let effects = effects?.into_iter().flatten().collect();
-    Ok(Reply { code, stdout, stderr, effects, waits: waits != 0 })
+    Ok(Reply { code, stdout, stderr, effects, waits: waits != 0, at_fault: None })
 }
 
 /// What of a reply's effects the tool itself does.

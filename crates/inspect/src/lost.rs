@@ -403,6 +403,7 @@ mod tests {
                 ops: 0..0,
                 refused: (!refused.is_empty()).then(|| (*refused).to_owned()),
                 may_fail: line.contains("2>/dev/null"),
+                at_fault: None,
                 is_skipped: false,
                 frames: Vec::new(),
                 called_from: None,

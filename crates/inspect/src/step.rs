@@ -53,6 +53,8 @@ pub struct Step {
     pub ops: Range<usize>,
     /// What the tool complained, where it refused.
     pub refused: Option<String>,
+    /// Which of its words is at fault where the tool refused, if that is known.
+    pub at_fault: Option<usize>,
     /// The author counts on it that it may fail (`2>/dev/null`, `|| true`).
     pub may_fail: bool,
     /// A batch ended before it: it was not carried out.

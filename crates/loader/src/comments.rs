@@ -619,6 +619,7 @@ mod tests {
             ops: at..at + 1,
             refused: None,
             may_fail: false,
+            at_fault: None,
             is_skipped: false,
             frames: Vec::new(),
             called_from: None,

@@ -256,6 +256,7 @@ pub(super) fn carry_out(
     for (number, ListedCall { call, line, may_fail, inside, ends_all }) in listed.iter().enumerate() {
         let mut reply = traced.answer(call);
         traced.relabel(inside);
+        let at_fault = reply.blamed(&call.args);
         let ends_all = *ends_all && reply.code != 0 && !reply.is_ours();
         if ends_all {
             let failed = batch::failed(&path.to_string_lossy(), line.unwrap_or(1));
@@ -282,6 +283,7 @@ pub(super) fn carry_out(
             silenced: *may_fail,
             source: Some(source),
             words,
+            at_fault,
             input: None,
             answered: true,
         });

@@ -9,7 +9,7 @@ use crate::line_words::LineWords;
 use std::path::Path;
 use tidegate_capture::{Recorded, ScriptRun};
 use tidegate_inspect::{Frame, Source, SourceLocation, Step, Word};
-use tidegate_shims::Carried;
+use tidegate_shims::{Carried, blamed};
 use tidegate_syntax::batch;
 use tidegate_sys::input_file;
 
@@ -61,6 +61,7 @@ impl LoadedPolicy {
                 place,
                 ops: came.ops.clone(),
                 refused: (recorded.code != 0).then(|| recorded.stderr.clone()),
+                at_fault: recorded.at_fault,
                 may_fail: recorded.may_fail(),
                 is_skipped: false,
                 frames,
@@ -129,6 +130,7 @@ impl LoadedPolicy {
                 place,
                 ops,
                 refused: None,
+                at_fault: None,
                 may_fail: false,
                 is_skipped: false,
                 frames: frames.clone(),
@@ -139,6 +141,7 @@ impl LoadedPolicy {
         for refused in refused {
             let found = line_refused(recorded, &refused).filter(|_| !direct);
             lines.push(found.as_ref().map(|(line, _)| *line));
+            let at_fault = found.as_ref().and_then(|(_, words)| blamed(words, &refused));
             let (words, place) = match found {
                 None => (Vec::new(), outside.clone()),
                 Some((line, words)) => match inside(self, line, &words) {
@@ -152,6 +155,7 @@ impl LoadedPolicy {
                 place,
                 ops: done..done,
                 refused: Some(refused),
+                at_fault,
                 may_fail: recorded.may_fail(),
                 is_skipped: false,
                 frames: frames.clone(),
@@ -172,6 +176,7 @@ impl LoadedPolicy {
                     place: None,
                     ops: done..done,
                     refused: Some(String::new()),
+                    at_fault: None,
                     may_fail: false,
                     is_skipped: true,
                     frames: frames.clone(),

@@ -1,5 +1,6 @@
 //! Calls of tools, and what is answered: words in, output and an exit code out.
 
+use crate::blame::blamed;
 use std::path::PathBuf;
 
 /// A call of a tool by a script.
@@ -81,6 +82,8 @@ pub struct Reply {
     pub stderr: Vec<u8>,
     /// The exit code; 0 is success.
     pub code: u8,
+    /// Which argument is at fault, where the tool's own reading of its words says so.
+    pub at_fault: Option<usize>,
     /// What changes in the sandbox.
     pub effects: Vec<Effect>,
     /// The tool does not end on its own, as `tc monitor`: it waits until it is killed, or the script ends.
@@ -92,6 +95,14 @@ impl Reply {
     #[must_use]
     pub fn ok() -> Self {
         Self::default()
+    }
+
+    /// Which of the call's arguments is at fault, if it failed: as it was read, or as the message names it.
+    #[must_use]
+    pub fn blamed(&self, args: &[String]) -> Option<usize> {
+        // A warning blames no word.
+        let failed = Some(self).filter(|reply| reply.code != 0)?;
+        failed.at_fault.or_else(|| blamed(args, &String::from_utf8_lossy(&failed.stderr)))
     }
 
     /// Success with output.

@@ -24,6 +24,7 @@
 //! ```
 
 mod batch;
+mod blame;
 mod call;
 mod caveat;
 mod ethtool;
@@ -42,6 +43,7 @@ mod tc;
 mod tools;
 mod world;
 
+pub use blame::blamed;
 pub use call::{Answer, Call, Effect, FileChange, LinkChange, Reply};
 pub use host::Host;
 pub use machine::{Carried, Machine};

@@ -96,7 +96,7 @@ pub(crate) fn refused(shim: &ToolShim<'_>, tool: &str, refusal: Refusal) -> Repl
     if let Some(remedy) = remedy.filter(|_| shim.machine.grows) {
         text.push_str(&format!("{tool}: {remedy}\n"));
     }
-    Reply::error(refusal.code, text)
+    Reply { at_fault: refusal.word, ..Reply::error(refusal.code, text) }
 }
 
 #[cfg(test)]

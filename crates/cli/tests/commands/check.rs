@@ -317,7 +317,7 @@ fn rules_of_others_and_refused_commands() {
     );
     let mut findings = found(&path);
     findings.retain(|finding| finding["rule"] == "R15" || finding["rule"] == "C1");
-    assert_eq!(table(&findings), "2 warning R15\n4 error C1\n6 note R15\n");
+    assert_eq!(table(&findings), "2 warning R15\n4 error C1 22\n6 note R15\n");
     // Its own chain may be emptied.
     let own = place.script("own.sh", "#!/bin/sh\niptables -t mangle -N QOS\niptables -t mangle -F QOS\n");
     assert_eq!(table(&found(&own)), "");
@@ -680,7 +680,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff
 ";
     let root = "tc qdisc add dev eth0 root handle 1: htb default 20\n";
     let refused = of_script("cascade", &(root.replace("htb", "htbb") + tree));
-    assert_eq!(table(&refused), "2 error C1 default\n");
+    assert_eq!(table(&refused), "2 error C1 htbb\n");
     let because = refused[0]["because"].as_str().expect("a reason");
     assert!(
         because.ends_with("6 other commands would need it, and fail too (line 3, line 4, line 5 and 3 more)"),

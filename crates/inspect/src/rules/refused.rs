@@ -6,7 +6,7 @@ use crate::lost::{
     CANNOT_FLUSH, Makers, exists_already, is_ignored_failure, is_in_use, is_reported, is_unnamed, lacks,
     never_deletes, of_kernel,
 };
-use crate::reading::{PolicyModel, Step, Word};
+use crate::reading::{PolicyModel, Step};
 use crate::words::{count, named};
 use std::collections::BTreeMap;
 use tidegate_policy::Kind;
@@ -46,13 +46,7 @@ fn refused(
     let reason = lines.next().unwrap_or("refused without a word");
     let reason = reason.strip_prefix(&prefix).unwrap_or(reason).trim_end_matches('.').to_owned();
     let remedy = lines.rev().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
-    let is_quoted = |word: &Word| word.text.len() > 1 && reason.contains(&format!("\"{}\"", word.text));
-    // Of a value that is there twice, the one behind a keyword that is named, too.
-    let is_named = |word: &Word| reason.split([' ', '"', ':']).any(|one| one == word.text);
-    let pairs = || step.words.windows(2).filter(|pair| is_quoted(&pair[1]));
-    let of_keyword = pairs().filter(|_| pairs().count() > 1).find(|pair| is_named(&pair[0]));
-    let blamed =
-        of_keyword.map(|pair| &pair[1]).or_else(|| step.words.iter().rev().find(|word| is_quoted(word)));
+    let blamed = step.at_fault.and_then(|at| step.words.get(at));
     let unnamed = is_unnamed(step);
     // A feature that tidegate lacks is no error of the policy.
     let not_built = lacks(&reason).filter(|_| !unnamed);

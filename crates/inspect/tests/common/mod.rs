@@ -44,6 +44,7 @@ pub(crate) fn given(devices: &[&str], text: &str) -> PolicyInput {
             ops: ops.len()..ops.len() + 1,
             refused: None,
             may_fail: false,
+            at_fault: None,
             is_skipped: false,
             frames: Vec::new(),
             called_from: None,
