@@ -690,7 +690,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff
     let bad = tree.replace("1:10 htb rate 5mbit", "1:10 htb rate 5mbitt");
     let one = of_script("cascade-class", &(root.to_owned() + &bad));
     let output = table(&one);
-    assert_eq!(output, "4 error C1 rate\n8 note R7 dport\n");
+    assert_eq!(output, "4 error C1 5mbitt\n8 note R7 dport\n");
     // The whole script is duplicated; a line's own error is reported besides.
     let twice = of_script(
         "cascade-twice",
