@@ -104,6 +104,12 @@ impl fmt::Display for CaptureError {
                 bash (#!/bin/bash)",
                 name(path)
             ),
+            Self::NoInterpreter { script, interpreter } if interpreter.ends_with("/rc.common") => write!(
+                f,
+                "{}:1: the script is run by OpenWrt's {interpreter}, which is not on this machine; in a copy, let \
+                the first line be #!/bin/sh, and write a call of `start` as its last line",
+                name(script)
+            ),
             Self::NoInterpreter { script, interpreter } => write!(
                 f,
                 "{}:1: the script needs {interpreter}, which is not on this machine; install it, or name \

@@ -10,6 +10,7 @@ use super::agree::{Match, agree};
 use super::given::{Agreement, Given, Giver};
 use super::place::{CallFrame, SourceLine, SourceWord};
 use super::words::{self, Command, Word};
+use tidegate_shims::TOOLS;
 
 /// Above this many candidates only those near the last match are weighed.
 const WINDOW: usize = 400;
@@ -374,6 +375,24 @@ impl Finder {
         main.commands.iter().find(matches).map(|command| main.place(command.line(), None))
     }
 
+    /// Whether the script's own lines call tools, outside of functions, behind the one that issued a call.
+    pub(super) fn has_calls_behind(&self, place: Option<&SourceLine>) -> bool {
+        let Some(main) = self.files.first() else { return false };
+        // A function's line is reached by its call.
+        let line = place.map(|place| match &place.called_from {
+            Some((file, line)) => (file == &main.path).then_some(*line),
+            None => (place.file == main.path).then_some(place.line),
+        });
+        let line = match line {
+            None => 0,
+            Some(None) => return false,
+            Some(Some(line)) => line,
+        };
+        let behind =
+            main.commands.iter().filter(|command| command.function.is_none() && command.line() > line);
+        behind.into_iter().any(|command| TOOLS.iter().any(|tool| tool_word(main, command, tool).is_some()))
+    }
+
     /// The highest number of an argument that the script uses outside of functions and without a default, and
     /// how many it was given, where these are fewer.
     pub(super) fn missing_arguments(&self) -> Option<(usize, usize)> {
@@ -478,7 +497,7 @@ impl Source {
             real: std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone()),
             path,
             lines: text.lines().map(Into::into).collect(),
-            variables: words::variables(&commands, args),
+            variables: words::Variables::of(&commands, args).values,
             commands,
         }
     }

@@ -12,7 +12,7 @@ use super::missing_files;
 use super::options::CaptureOptions;
 use super::sandbox::executable;
 use super::scan::Script;
-use super::script_run::ScriptRun;
+use super::script_run::{Exit, ScriptRun};
 use super::serve::{MAX_MEMORY, Run, Session};
 use super::shim::WATCHED;
 use super::troubles;
@@ -76,6 +76,7 @@ pub fn run_in_turn(
         let run = session.run(&script.program(args), answer, &mut finder, last)?;
         let ended = !run.exit.is_own();
         let mut run = outcome(run, &finder, &devices);
+        run.arguments = args.len();
         run.remarks = dialect::remarks(&script);
         run.notes.extend(run.remarks.iter().map(Trouble::sentence));
         outcomes.push(run);
@@ -92,11 +93,16 @@ pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> ScriptRu
     let troubles = troubles::list(finder, &calls, &exit, (&stdout, &stderr));
     let unfinished = if exit.is_own() { troubles::unfinished(finder, &left) } else { None };
     let missing_arguments = troubles::missing_arguments(finder, &troubles);
+    let cut_short =
+        exit != Exit::Code(0) && finder.has_calls_behind(calls.last().and_then(|call| call.source.as_ref()));
     let missing_files = missing_files::sentence(finder, &stderr);
     notes.extend([&unfinished, &missing_arguments, &missing_files].into_iter().flatten().cloned());
     ScriptRun {
         exit,
         calls,
+        arguments: 0,
+        question: finder.question(),
+        cut_short,
         stdout,
         stderr,
         devices: devices.to_vec(),

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::error::CaptureError;
-use super::words::{self, Command};
+use super::words::{self, Command, Values, Variables};
 use tidegate_shims::TOOLS;
 
 /// The longest script that is read, in bytes.
@@ -115,7 +115,7 @@ impl Script {
         let mut at = 0;
         while at < self.files.len() && self.files.len() < MAX_SOURCED {
             let commands = words::commands(&self.files[at].1);
-            let variables = words::variables(&commands, &[]);
+            let variables = words::Variables::of(&commands, &[]).values;
             for command in commands {
                 let [verb, file, ..] = &command.words[..] else {
                     continue;
@@ -163,11 +163,7 @@ fn without_comment(line: &str) -> &str {
 }
 
 /// Where a `. FILE` may point: as written, from a variable, or beside the script.
-fn sourced(
-    raw: &str,
-    variables: &std::collections::BTreeMap<String, Vec<String>>,
-    dir: &Path,
-) -> Vec<PathBuf> {
+fn sourced(raw: &str, variables: &Values, dir: &Path) -> Vec<PathBuf> {
     let bare = raw.trim_matches(['"', '\'']);
     let mut names = words::resolve(raw, variables);
     // `. "$(dirname "$0")/lib.sh"`, `. $DIR/lib.sh`: the last part beside the script.
@@ -251,6 +247,10 @@ fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
         return Err(CaptureError::NoInterpreter { script: path.to_owned(), interpreter: missing.to_owned() });
     }
     let (program, option) = words_of(line);
+    // `#!/bin/sh /etc/rc.common`: that file runs the script, which only defines what it calls.
+    if let Some(missing) = option.filter(|option| option.starts_with('/') && !Path::new(option).exists()) {
+        return Err(CaptureError::NoInterpreter { script: path.to_owned(), interpreter: missing.to_owned() });
+    }
     let mut words: Vec<OsString> = vec![program.into()];
     words.extend(option.filter(|option| !option.is_empty()).map(OsString::from));
     Ok(words)
@@ -322,7 +322,7 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
     // Other tools have other meanings for these.
     const BEFORE_IN_RULES: [&str; 2] = ["-o", "-i"];
     const RULE_WORDS: [&str; 6] = ["-A", "-I", "-D", "-C", "-j", "-g"];
-    let variables = words::variables(commands, args);
+    let variables = Variables::of(commands, args);
     let mut found: Vec<String> = Vec::new();
     let mut add = |name: &str| {
         // `vtun+` means any vtun: one of them will do.
@@ -333,7 +333,9 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
             found.push(name);
         }
     };
-    for command in commands {
+    // The variable of a loop may be called `dev`.
+    let is_loop = |command: &&Command| command.words.first().is_some_and(|word| word.text == "for");
+    for command in commands.iter().filter(|command| !is_loop(command)) {
         let words = &command.words;
         let rule = words.iter().any(|word| RULE_WORDS.contains(&word.text.as_str()));
         for pair in words.windows(2) {
@@ -345,7 +347,7 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
             // `ip link set eth0 …`, with or without `dev` between.
             let set = first == "set" && words.iter().any(|word| word.text == "link");
             if named || set || first.ends_with("ifconfig") {
-                for name in words::resolve(&pair[1].raw, &variables) {
+                for name in variables.resolve(&pair[1].raw, command) {
                     add(&name);
                 }
             }
@@ -353,15 +355,19 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
         for word in words {
             if let Some(rest) = word.raw.split("/sys/class/net/").nth(1) {
                 let name = rest.split('/').next().unwrap_or("");
-                for name in words::resolve(name, &variables) {
+                for name in variables.resolve(name, command) {
                     add(&name);
                 }
             }
         }
     }
-    for (name, values) in &variables {
+    for (name, values) in &variables.values {
         if names_a_device(name) {
-            values.iter().flat_map(|value| value.split_whitespace()).for_each(&mut add);
+            // A command in a variable names others.
+            let is_command =
+                |value: &str| TOOLS.iter().any(|tool| value.split_whitespace().next() == Some(*tool));
+            let values = values.iter().filter(|value| !is_command(value));
+            values.flat_map(|value| value.split_whitespace()).for_each(&mut add);
         }
     }
     // What the script makes itself is not there before.
@@ -371,7 +377,7 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
 }
 
 /// The devices that the commands make: `ip link add NAME type …`, `ip tunnel add NAME …`, `modprobe ifb`.
-fn made(commands: &[Command], variables: &std::collections::BTreeMap<String, Vec<String>>) -> Vec<String> {
+fn made(commands: &[Command], variables: &Variables) -> Vec<String> {
     let mut made = Vec::new();
     for command in commands {
         let texts: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
@@ -403,7 +409,7 @@ fn made(commands: &[Command], variables: &std::collections::BTreeMap<String, Vec
         let named = own.iter().position(|word| word.text == "name" || word.text == "dev");
         let beneath = own.first().is_some_and(|word| word.text == "link");
         names.extend(named.map_or(own.get(if beneath { 2 } else { 0 }), |at| own.get(at + 1)));
-        made.extend(names.iter().flat_map(|word| words::resolve(&word.raw, variables)));
+        made.extend(names.iter().flat_map(|word| variables.resolve(&word.raw, command)));
     }
     made
 }
@@ -418,12 +424,18 @@ fn names_a_device(variable: &str) -> bool {
         || ["IF_", "DEV_"].iter().any(|begin| upper.starts_with(begin))
 }
 
+/// Words that stand where a device could, and are none.
+const NO_DEVICES: [&str; 15] = [
+    "lo", "all", "default", "dev", "null", "root", "up", "down", "in", "true", "false", "yes", "no", "none",
+    "auto",
+];
+
 fn is_device(name: &str) -> bool {
     let mut letters = name.chars();
     (2..=15).contains(&name.len())
         && letters.next().is_some_and(|first| first.is_ascii_alphabetic())
         && letters.all(|letter| letter.is_ascii_alphanumeric() || "._-@".contains(letter))
-        && !["lo", "all", "default", "dev", "null", "root", "up", "down"].contains(&name)
+        && !NO_DEVICES.contains(&name)
 }
 
 /// The directory with its symbolic links resolved, as far as it exists.
@@ -504,6 +516,14 @@ mod tests {
                 "eth0",
             ),
             ("ip link add dev up0 type ifb; tc qdisc add dev up0 root pfifo", ""),
+            // The variable of a loop, what a program is asked for, and a word that decides are none.
+            ("for dev in $(ls /sys/class/net | grep -v lo); do tc qdisc add dev $dev root pfifo; done", ""),
+            ("for d in $(cut -d: -f1 x | grep eth); do tc qdisc add dev $d root pfifo; done", ""),
+            ("USE_IFACE=true; IFACE=$(get_iface); DEV_CMD='tc qdisc add'", ""),
+            // A function's arguments are its callers', through others, too.
+            ("f() { tc qdisc add dev $1 root pfifo; }\nf $(ip route | awk '{print $5}')", ""),
+            ("f() { local i=$2; tc qdisc add dev $i root pfifo; }\ng() { f x \"$1\"; }\ng eth4", "eth4"),
+            ("f() { tc qdisc add dev $1 root pfifo; }\nf \"$@\"", "eth7"),
             ("ip link add a0 type veth peer name b0; ip link set b0 up; tc qdisc show dev a0", ""),
             ("ip link add a0 type veth peer b0; ip link set b0 up; tc qdisc show dev a0", ""),
             ("ip link add link eth0 v0 type vlan id 4; tc qdisc show dev v0; tc qdisc show dev eth0", "eth0"),
@@ -534,6 +554,8 @@ mod tests {
         }
         assert_eq!(of("#!/bin/sh -e -u\n").unwrap(), "/bin/sh|-e -u");
         assert_eq!(of("#! /usr/bin/env sh\n").unwrap(), "/usr/bin/env|sh");
+        let missing = of("#!/bin/sh /etc/rc.common\n").unwrap_err();
+        assert!(missing.contains("write a call of `start` as its last line"), "{missing}");
         let missing = of("#!/no/such/shell\n").unwrap_err();
         assert!(missing.starts_with("x.sh:1: "), "{missing}");
     }

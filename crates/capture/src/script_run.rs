@@ -105,6 +105,12 @@ pub struct ScriptRun {
     pub exit: Exit,
     /// Its calls, in order.
     pub calls: Vec<Recorded>,
+    /// How many arguments it was given.
+    pub arguments: usize,
+    /// Its first line that asks a question: here standard input is empty.
+    pub question: Option<SourceLine>,
+    /// It ended badly, and its text calls tools behind the last line that did.
+    pub cut_short: bool,
     /// What it printed.
     pub stdout: Vec<u8>,
     /// What it complained.

@@ -132,7 +132,10 @@ fn by_name(line: &str) -> String {
 }
 
 fn last_line(output: &[u8]) -> Option<String> {
-    String::from_utf8_lossy(output).lines().map(str::trim).rfind(|line| !line.is_empty()).map(short)
+    // What tidegate itself adds to the tools' words is none of the script's.
+    let is_ours = |line: &str| ["tc: ", "ip: "].iter().any(|name| line.starts_with(name));
+    let text = String::from_utf8_lossy(output);
+    text.lines().map(str::trim).rfind(|line| !line.is_empty() && !is_ours(line)).map(short)
 }
 
 /// At most a line of a terminal.
@@ -180,6 +183,7 @@ fn end(
         Exit::Code(code) => {
             // What answered with the code that the script ended with is what ended it.
             let fatal = calls.last().filter(|call| call.code == *code);
+            let last_complaint = last_complaint.filter(|complaint| complaint.explains(*code, fatal.is_some()));
             let place = last_complaint.and_then(|complaint| finder.line(complaint.line));
             let place = place.or_else(|| fatal.and_then(|call| call.source.clone()));
             let place = place.or_else(|| finder.last());
@@ -200,9 +204,14 @@ fn end(
                     Some(_) => "the script may be right: tidegate lacks what this command needs; with \
                     `|| true` behind it the rest is tried without it"
                         .to_owned(),
-                    None if last_complaint.is_none() && fatal.is_none() => "look at what follows that line, \
-                        the last that was seen; nothing outside the sandbox was changed"
-                        .to_owned(),
+                    None if last_complaint.is_none() && fatal.is_none() && place.is_some() => {
+                        "look at what follows that line, the last that was seen; nothing outside the sandbox \
+                        was changed"
+                            .to_owned()
+                    }
+                    None if last_complaint.is_none() && fatal.is_none() => {
+                        "look at what it asks for first; nothing outside the sandbox was changed".to_owned()
+                    }
                     None => last_complaint
                         .and_then(|complaint| dialect::syntax_remedy(complaint.text))
                         .unwrap_or("fix that line and run again; nothing outside the sandbox was changed")
@@ -326,6 +335,14 @@ impl<'a> Complaint<'a> {
         Some(Self { line: number.parse().ok()?, text: rest.trim() })
     }
 
+    /// Whether a script may have ended with this code because of it; `others`: a call that failed may have.
+    fn explains(&self, code: u8, others: bool) -> bool {
+        let is_of_shell = dialect::syntax_remedy(self.text).is_some();
+        is_of_shell
+            || matches!(code, NOT_FOUND | NOT_RUNNABLE)
+            || !others && !self.text.ends_with("not found")
+    }
+
     fn missing_tool(&self, finder: &Finder) -> Option<Trouble> {
         let (name, what) = [
             ("command not found", MISSING),
@@ -349,7 +366,9 @@ impl<'a> Complaint<'a> {
         let base = name.rsplit('/').next().unwrap_or(name);
         let mut place = finder.line(self.line);
         let line = place.as_ref().map_or("", |place| place.text.as_str());
-        let is_read = is_opened || reads(line, name, base);
+        // Of a command that it does not find bash says something else.
+        let is_file = !name.contains('/') && self.text.ends_with("No such file or directory");
+        let is_read = is_opened || is_file || reads(line, name, base);
         let (reason, remedy) = if name.starts_with('\u{feff}') {
             (
                 "the script begins with a byte order mark, which the shell takes for a part of the first word"
@@ -370,11 +389,16 @@ impl<'a> Complaint<'a> {
                 format!("put {base} there, or take the line out if the shaping does not need it"),
             )
         } else {
+            let remedy = match (*what == MISSING, name.contains('/')) {
+                (false, _) => format!("if it is there, let it be run (chmod +x {base})"),
+                (true, true) => format!("put {base} there"),
+                (true, false) => {
+                    format!("bring what has {base}: a package, or a file that the script reads in")
+                }
+            };
             (
                 format!("{name}: {what}"),
-                format!(
-                    "install the package that has {base}, or take the line out if the shaping does not need it"
-                ),
+                format!("{remedy}; or take the line out if the shaping does not need it"),
             )
         };
         if let Some(place) = &mut place {
@@ -454,5 +478,6 @@ mod tests {
         let long = "x".repeat(200);
         assert_eq!(last_line(long.as_bytes()).map(|line| line.chars().count()), Some(101));
         assert_eq!(last_line(b"a\nb \n\n").as_deref(), Some("b"));
+        assert_eq!(last_line(b"Error: a\ntc: b\n").as_deref(), Some("Error: a"));
     }
 }

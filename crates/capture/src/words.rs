@@ -1,6 +1,6 @@
 //! A script's text as commands and words, roughly: enough to find the origin of a call, not to run anything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -267,36 +267,104 @@ fn opened(text: &str) -> String {
     out
 }
 
-/// The values that variables get in the text: `NAME=value`, `for NAME in a b`, `${NAME:-value}`; `$1`… from
-/// `args`.
-pub(super) fn variables(commands: &[Command], args: &[String]) -> BTreeMap<String, Vec<String>> {
-    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (number, arg) in args.iter().enumerate() {
-        found.insert((number + 1).to_string(), vec![arg.clone()]);
+/// Values by name, those of arguments by their number.
+pub(super) type Values = BTreeMap<String, Vec<String>>;
+
+/// What variables and arguments may be, by the text.
+#[derive(Debug, Default)]
+pub(super) struct Variables {
+    /// Of variables, and of the script's own arguments.
+    pub(super) values: Values,
+    /// The arguments that each function is called with.
+    given: BTreeMap<Rc<str>, Values>,
+}
+
+impl Variables {
+    /// The values that variables get in the text: `NAME=value`, `for NAME in a b`, `${NAME:-value}`; `$1`… from
+    /// `args`, and within a function from its calls.
+    pub(super) fn of(commands: &[Command], args: &[String]) -> Self {
+        let mut found = Self::default();
+        for (number, arg) in args.iter().enumerate() {
+            found.values.insert((number + 1).to_string(), vec![arg.clone()]);
+        }
+        let functions: BTreeSet<Rc<str>> =
+            commands.iter().filter_map(|command| command.function.clone()).collect();
+        // Functions are called below their bodies, and from one another.
+        for _ in 0..if functions.is_empty() { 1 } else { MAX_ROUNDS } {
+            for command in commands {
+                found.assign(command);
+                found.call(command, &functions);
+            }
+        }
+        found
     }
-    for command in commands {
+
+    /// What a raw word of a command may become.
+    pub(super) fn resolve(&self, raw: &str, command: &Command) -> Vec<String> {
+        let Some(function) = &command.function else { return resolve(raw, &self.values) };
+        // A function's arguments are its own.
+        let is_given = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+        if !raw.split(|letter: char| !letter.is_ascii_alphanumeric()).any(is_given) {
+            return resolve(raw, &self.values);
+        }
+        let mut values: Values = self
+            .values
+            .iter()
+            .filter(|(name, _)| !is_given(name))
+            .map(|(n, v)| (n.clone(), v.clone()))
+            .collect();
+        values.extend(self.given.get(function).cloned().unwrap_or_default());
+        resolve(raw, &values)
+    }
+
+    fn assign(&mut self, command: &Command) {
         let words = &command.words;
         if let [keyword, name, inside, values @ ..] = &words[..]
             && keyword.text == "for"
             && inside.text == "in"
         {
             for value in values {
-                let resolved = resolve(&value.raw, &found);
-                may_be(found.entry(name.text.clone()).or_default(), resolved);
+                let resolved = self.resolve(&value.raw, command);
+                may_be(self.values.entry(name.text.clone()).or_default(), resolved);
             }
         }
         for word in words {
             if let Some((name, value)) = word.raw.split_once('=')
                 && is_name(name)
             {
-                let resolved = resolve(value, &found);
-                may_be(found.entry(name.to_owned()).or_default(), resolved);
+                let resolved = self.resolve(value, command);
+                may_be(self.values.entry(name.to_owned()).or_default(), resolved);
             }
         }
     }
-    found
+
+    /// Notes what a command gives to the function that it calls.
+    fn call(&mut self, command: &Command, functions: &BTreeSet<Rc<str>>) {
+        let Some(at) = command.words.iter().position(|word| !Command::leads(word)) else { return };
+        let Some(function) = functions.get(command.words[at].text.as_str()) else { return };
+        let passed = match (command.passes_on(), &command.function) {
+            (None, _) => Values::default(),
+            (Some(_), Some(caller)) => self.given.get(caller).cloned().unwrap_or_default(),
+            (Some(_), None) => {
+                let is_given = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
+                let given = self.values.iter().filter(|(name, _)| is_given(name));
+                given.map(|(name, values)| (name.clone(), values.clone())).collect()
+            }
+        };
+        let given: Vec<_> =
+            command.words[at + 1..].iter().map(|word| self.resolve(&word.raw, command)).collect();
+        let known = self.given.entry(Rc::clone(function)).or_default();
+        for (number, values) in given.into_iter().enumerate() {
+            may_be(known.entry((number + 1).to_string()).or_default(), values);
+        }
+        for (number, values) in passed {
+            may_be(known.entry(number).or_default(), values);
+        }
+    }
 }
 
+/// How many calls of functions within functions are followed.
+const MAX_ROUNDS: usize = 3;
 /// The most values that are followed of one variable, and the longest, bytes: `A=$A` a hundred times must not
 /// double them.
 const MAX_VALUES: usize = 64;
@@ -328,12 +396,16 @@ pub(super) fn resolve(raw: &str, variables: &BTreeMap<String, Vec<String>>) -> V
         // `$(which tc)` and the like: the last word counts; arguments that follow stay.
         _ => rest
             .strip_prefix('(')
+            .filter(|inner| LOOKUPS.iter().any(|lookup| inner.trim_start().starts_with(lookup)))
             .and_then(|inner| inner.split_once(')'))
             .filter(|(_, after)| after.is_empty() || after.starts_with(' '))
             .and_then(|(inner, after)| Some(vec![format!("{}{after}", inner.split_whitespace().last()?)]))
             .unwrap_or_default(),
     }
 }
+
+/// Commands that print where another is.
+const LOOKUPS: [&str; 4] = ["which ", "command -v ", "type -P ", "type -p "];
 
 /// `$TC filter add dev $IF`, but not `$(command -v tc)` nor `${TC:-a b}`.
 fn is_several_words(text: &str) -> bool {
@@ -822,7 +894,7 @@ mod tests {
             "A=eth0\nB=${1:-eth1}\nC=\"$A\"\nD=${2:-ppp0}\nfor E in x $C; do :; done\nTC=$(which \
             tc)\nIPT=\"$(which iptables) -t mangle\"",
         );
-        let found = variables(&parsed, &["wan0".to_owned()]);
+        let found = Variables::of(&parsed, &["wan0".to_owned()]).values;
         let show = |name: &str| found.get(name).map(|values| values.join(" "));
         assert_eq!(
             ["A", "B", "C", "D", "E", "TC", "IPT"].map(show),
@@ -838,7 +910,7 @@ mod tests {
             "A=$A\n".repeat(100),
             (0..500).map(|n| format!("B={n}\n")).collect::<String>()
         );
-        let found = variables(&commands(&text), &[]);
+        let found = Variables::of(&commands(&text), &[]).values;
         assert_eq!((found["A"].len(), found["B"].len()), (1, MAX_VALUES));
     }
 

@@ -116,6 +116,9 @@ mod tests {
             missing_arguments: None,
             missing_files: None,
             remarks: Vec::new(),
+            arguments: 0,
+            question: None,
+            cut_short: false,
         }
     }
 

@@ -38,7 +38,7 @@ pub use reading::{
     SourceLocation, Step, Word, ignored_failures, shown_class_name,
 };
 pub use rules::{assumed_speeds, check};
-pub use uses::{MarkingRule, Uses};
+pub use uses::{MarkingRule, Uses, asked_mark};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

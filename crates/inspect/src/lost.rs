@@ -295,6 +295,8 @@ pub(crate) struct Lost {
     things: BTreeSet<Thing>,
     /// Refused commands by the one that they follow from, by their numbers among the steps.
     pub(crate) because: BTreeMap<usize, usize>,
+    /// A script did not come to its other commands: anything may be missing.
+    pub(crate) anything: bool,
 }
 
 impl Lost {
@@ -365,7 +367,7 @@ impl Lost {
     }
 
     pub(crate) fn has(&self, thing: &Thing) -> bool {
-        self.things.contains(thing)
+        self.anything || self.things.contains(thing)
     }
 
     /// Was a class to be there, or the qdisc that it would belong to?
@@ -381,10 +383,11 @@ impl Lost {
 
     /// Was anything of a device's tree to be there?
     pub(crate) fn tree(&self, dev: &str) -> bool {
-        self.things.iter().any(|thing| match thing {
+        let of_tree = |thing: &Thing| match thing {
             Thing::Qdisc(of, _) | Thing::Class(of, _) | Thing::Hung(of, _) | Thing::Device(of) => of == dev,
             _ => false,
-        })
+        };
+        self.anything || self.things.iter().any(of_tree)
     }
 }
 

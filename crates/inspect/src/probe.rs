@@ -13,7 +13,7 @@ use tidegate_packet::header::{proto, tcp_flags};
 use tidegate_packet::{Addrs, Dissector, Handle, Head, Meta, Nanos, Pkt, Pool, Seeded, Time, dissect};
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
 use tidegate_policy::netfilter::Connstate;
-use tidegate_policy::{Act, Kind, LinkOp, Op};
+use tidegate_policy::{Act, ClassLayout, Kind, LinkOp, Op};
 
 /// Packets the machine holds: the one that is sent, and what its queues make of it.
 const ROOM: usize = 64;
@@ -147,6 +147,8 @@ pub struct Prober {
     now: Time,
     /// The class above each class, where there is one.
     above: BTreeMap<(DeviceId, Handle), Handle>,
+    /// The qdiscs that have one class.
+    single: BTreeSet<(DeviceId, Handle)>,
     /// Devices to which actions lead copies only.
     copies: BTreeSet<DeviceId>,
     /// What was sent last in place of the packet that was asked for.
@@ -165,6 +167,8 @@ impl Prober {
         let above =
             classes.filter_map(|class| Some(((gateway.device(&class.dev)?, class.classid), class.parent)));
         let above = above.collect();
+        let single = reading.qdiscs.iter().filter(|qdisc| qdisc.kind.classes() == ClassLayout::One);
+        let single = single.filter_map(|qdisc| Some((gateway.device(&qdisc.dev)?, qdisc.handle))).collect();
         let copies = copies(reading, &gateway);
         Prober {
             gateway,
@@ -172,6 +176,7 @@ impl Prober {
             draws: Seeded::new(1),
             now: CARRIED_OUT_AT + Nanos::secs(1),
             above,
+            single,
             copies,
             instead: None,
             connmark: None,
@@ -428,7 +433,11 @@ impl Prober {
         let mut classes = Vec::new();
         for spot in &qdiscs {
             if spot.on != Handle::ROOT && spot.on.minor() != 0 {
-                self.push_line(&mut classes, device, spot.on);
+                // What has one class holds its qdisc there, whatever class of it a command named (`parent 20:2`
+                // of a tbf).
+                let qdisc = spot.on.qdisc();
+                let has_one = self.single.contains(&(device, qdisc));
+                self.push_line(&mut classes, device, if has_one { qdisc.class(1) } else { spot.on });
             }
         }
         Stop { classes, qdiscs, ..Stop::bare(device) }

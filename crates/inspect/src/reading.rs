@@ -144,6 +144,12 @@ impl PolicyModel {
         }
     }
 
+    /// Notes that a script ended before it came to all of its commands: what is missing may be made by the
+    /// others.
+    pub fn is_cut_short(&mut self) {
+        self.lost.anything = true;
+    }
+
     /// The devices that scripts must find there: no command made them.
     pub(crate) fn there_before(&self) -> impl Iterator<Item = &str> {
         self.devices.iter().filter(|_| self.scripts).map(|(name, _)| name.as_str())
@@ -177,6 +183,9 @@ impl PolicyModel {
     /// Whether a rule of netfilter was refused, tidegate cannot carry out an action or a filter, or a file of
     /// commands is not there: each may have marked or led packets anywhere.
     pub(crate) fn is_rule_lost(&self) -> bool {
+        if self.lost.anything {
+            return true;
+        }
         let tools = ["nft", "iptables", "ip6tables", "iptables-restore", "ip6tables-restore"];
         let of_netfilter = |step: &Step| !step.may_fail && tools.contains(&step.tool.as_str());
         let acts = |step: &Step| {

@@ -337,22 +337,27 @@ fn matches_mark(dump: &FilterDump, rule: &MarkingRule) -> bool {
     rule.rule.targets().filter_map(mark_bits).last().is_some_and(|written| fits_mark(dump, written))
 }
 
+/// The mark that a filter asks for, and its mask.
+pub fn asked_mark(entry: &FilterEntry) -> Option<(u32, u32)> {
+    match entry {
+        FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. } => {
+            Some((*handle, fw.mask.unwrap_or(u32::MAX)))
+        }
+        FilterEntry::Filter { params: FilterParams::U32(u32), .. } => u32.mark,
+        _ => None,
+    }
+}
+
 /// Does a filter ask for a mark?
 fn asks_for_mark(dump: &FilterDump) -> bool {
-    match &dump.entry {
-        FilterEntry::Filter { handle, params: FilterParams::Fw(_), .. } => *handle != 0,
-        FilterEntry::Filter { params: FilterParams::U32(u32), .. } => {
-            u32.mark.is_some_and(|(mark, _)| mark != 0)
-        }
-        _ => false,
-    }
+    asked_mark(&dump.entry).is_some_and(|(mark, _)| mark != 0)
 }
 
 /// Whether a value under its mask fits the mark that a filter matches.
 fn fits_mark(dump: &FilterDump, (value, mask): (u32, u32)) -> bool {
-    let FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. } = &dump.entry else { return false };
-    let common = fw.mask.unwrap_or(u32::MAX) & mask;
-    (value ^ handle) & common == 0 && (value & common != 0 || *handle == 0 && common != 0)
+    let Some((mark, asked)) = asked_mark(&dump.entry) else { return false };
+    let common = asked & mask;
+    (value ^ mark) & common == 0 && (value & common != 0 || mark == 0 && common != 0)
 }
 
 fn classifies(rule: &MarkingRule, class: Handle) -> bool {

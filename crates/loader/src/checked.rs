@@ -84,10 +84,11 @@ impl LoadedPolicy {
         }
     }
 
-    /// What its scripts' ends cut off, arguments and files that they miss, and that nothing is left of what
-    /// they made: a sentence each.
+    /// What its scripts' ends cut off, arguments and files that they miss, that nothing is left of what they
+    /// made, or that they make nothing: a sentence each.
     pub fn cut_off(&self) -> impl Iterator<Item = String> {
-        self.outcomes.iter().flat_map(ScriptRun::caveats).cloned().chain(self.nothing_left())
+        let caveats = self.outcomes.iter().flat_map(ScriptRun::caveats).cloned();
+        caveats.chain(self.nothing_left()).chain(self.only_deletes())
     }
 
     /// That all qdiscs that were made are gone at the end, as after `start` and `stop` in one script.
@@ -143,6 +144,11 @@ fn ended_badly(reading: &PolicyModel, outcome: &ScriptRun) -> Option<Finding> {
         Ended::Signal(signal) => format!("signal {signal}"),
         _ => return None,
     };
+    // A clean-up of a machine that has nothing to clean ends so.
+    let deleted = outcome.calls.last().filter(|call| call.deletes_nothing());
+    if deleted.is_some_and(|call| outcome.exit == Ended::Code(call.code)) {
+        return None;
+    }
     let reason = outcome.troubles.last().map_or_else(|| code.clone(), Trouble::what_and_remedy);
     let place = outcome.troubles.last().and_then(|trouble| place(reading, trouble));
     Some(Finding {

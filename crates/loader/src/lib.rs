@@ -276,10 +276,20 @@ impl LoadedPolicy {
 
     /// Why there is no result: the policy has no traffic control. `None`: it has.
     pub fn nothing_found(&self) -> Option<String> {
-        nothing_found(
-            &self.outcomes,
-            self.sources.iter().map(|source| (source.name.as_str(), &source.lines[..])),
-        )
+        nothing_found(&self.outcomes, self.texts())
+    }
+
+    /// Its files, each with its name and lines.
+    fn texts(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.sources.iter().map(|source| (source.name.as_str(), &source.lines[..]))
+    }
+
+    /// That scripts only delete and list, a sentence each.
+    fn only_deletes(&self) -> Vec<String> {
+        if !self.formats.contains(&InputFormat::Script) || self.nothing_found().is_some() {
+            return Vec::new();
+        }
+        nothing::only_deletes(&self.outcomes, &self.machine.log, self.texts())
     }
 
     /// The policy with its lines, for checks and explanations.
@@ -295,6 +305,9 @@ impl LoadedPolicy {
             scripts: self.formats.contains(&InputFormat::Script),
         });
         reading.names.clone_from(&self.names);
+        if self.outcomes.iter().any(|outcome| outcome.cut_short) {
+            reading.is_cut_short();
+        }
         let ports = self.machine.host.ports();
         reading.ports = ports.map(|(port, bridge)| (port.to_owned(), bridge.to_owned())).collect();
         reading.compiled = self.formats.iter().copied().any(short::is_short);

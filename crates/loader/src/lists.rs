@@ -315,6 +315,9 @@ pub(super) fn carry_out(
         missing_arguments: None,
         missing_files: None,
         remarks: Vec::new(),
+        arguments: 0,
+        question: None,
+        cut_short: false,
     }
 }
 

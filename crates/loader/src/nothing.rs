@@ -2,6 +2,8 @@
 //! file, or whose `tc` runs where it is not followed.
 
 use tidegate_capture::{Exit, ScriptRun, Trouble, troubles};
+use tidegate_policy::netfilter::NfCommand;
+use tidegate_policy::{Op, Verb};
 
 /// The message for them.
 pub(crate) const NOTHING_FOUND: &str = "no traffic control command was run";
@@ -36,12 +38,8 @@ pub fn nothing_found<'t>(
         } else if let Some((line, wanted)) = not_reached(lines).filter(|_| usage.is_none()) {
             text += &format!("\n  {name}:{line}: tc is called here, but the script did not come to it");
             // A failure before the script looked at its arguments is reported where it failed.
-            if !wanted.is_empty() && outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(0 | 1)))
-            {
-                text += &format!(
-                    "; it compares its first argument with {}: give it one after `--`",
-                    wanted.join(", ")
-                );
+            if outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(0 | 1))) {
+                text += &wish(outcomes, lines, &wanted).unwrap_or_default();
             }
         }
     }
@@ -51,6 +49,58 @@ pub fn nothing_found<'t>(
         text += &format!("\n  the script says `{usage}`: give it its arguments after `--`");
     }
     Some(text)
+}
+
+/// What a script that came to little may wait for: an argument that it compares with `wanted`, some
+/// arguments, an answer.
+fn wish(outcomes: &[ScriptRun], lines: &[String], wanted: &[String]) -> Option<String> {
+    let is_given = outcomes.iter().any(|outcome| outcome.arguments > 0);
+    if !is_given && !wanted.is_empty() {
+        let wanted = wanted.join(", ");
+        return Some(format!("; it compares its first argument with {wanted}: give it one after `--`"));
+    }
+    if !is_given && lines.iter().any(|line| line.contains("$#") && !line.trim_start().starts_with('#')) {
+        return Some("; it looks at how many arguments it was given: give them after `--`".to_owned());
+    }
+    let question = outcomes.iter().find_map(|outcome| outcome.question.as_ref())?;
+    Some(format!(
+        "; line {} asks a question (`{}`), and here standard input is empty: give the answer as an argument or \
+         a variable",
+        question.line,
+        tidegate_text::line(question.text.trim())
+    ))
+}
+
+/// What a policy says whose scripts only delete and list: each with what it may wait for.
+pub(crate) fn only_deletes<'t>(
+    outcomes: &[ScriptRun],
+    ops: &[Op],
+    files: impl IntoIterator<Item = (&'t str, &'t [String])>,
+) -> Vec<String> {
+    let adds = |op: &Op| match op {
+        Op::Qdisc(op) => op.verb != Verb::Delete,
+        Op::Class(op) => op.verb != Verb::Delete,
+        Op::Filter(op) => op.verb != Verb::Delete,
+        Op::Netfilter(op) => op.command.rule().is_some() && !matches!(op.command, NfCommand::Delete(..)),
+        Op::Actions(_) | Op::Chain(_) => true,
+        Op::Link(_) | Op::TxQueueLen { .. } | Op::Ring { .. } | Op::Mtu { .. } => false,
+    };
+    let mut calls = outcomes.iter().flat_map(|outcome| &outcome.calls);
+    let fails = calls.any(|recorded| recorded.code != 0 && !recorded.deletes_nothing());
+    let ended = outcomes.iter().all(|outcome| outcome.exit.is_own());
+    if fails || !ended || ops.iter().any(adds) {
+        return Vec::new();
+    }
+    let usage = outcomes.iter().find_map(|outcome| troubles::usage(&outcome.stdout, &outcome.stderr));
+    let said = |(name, lines): (&str, &[String])| {
+        let (_, wanted) = not_reached(lines)?;
+        let usage =
+            usage.as_ref().map(|usage| format!("; it says `{usage}`: give it its arguments after `--`"));
+        let wish = usage.or_else(|| wish(outcomes, lines, &wanted)).unwrap_or_default();
+        let name = tidegate_text::line(name);
+        Some(format!("{name}: what was run only deletes and lists, and adds nothing{wish}"))
+    };
+    files.into_iter().filter_map(said).collect()
 }
 
 /// The first line of a script that has tc run somewhere else, and by what.
@@ -112,7 +162,8 @@ fn not_reached(lines: &[String]) -> Option<(usize, Vec<String>)> {
         }
         let words: Vec<&str> = line.split_whitespace().collect();
         let first = |word: &str| word.contains('$') && names.contains(&bare(word));
-        let compared = words.windows(3).filter(|three| first(three[0]) && ["=", "=="].contains(&three[1]));
+        let compared =
+            words.windows(3).filter(|three| first(three[0]) && ["=", "==", "!="].contains(&three[1]));
         wanted.extend(compared.map(|three| bare(three[2])));
         let label = line.split(')').next().filter(|_| in_case && line.contains(')'));
         let plain =
@@ -160,6 +211,7 @@ mod tests {
                 ;;\n stop) ;;\nesac\nx) y\n",
                 Some((2, vec!["`start`", "`up`", "`stop`"])),
             ),
+            ("[ $1 != on ] && exit\ntc qdisc add dev eth0 root fq\n", Some((2, vec!["`on`"]))),
             ("f() { tc qdisc add dev eth0 root fq; }\n", Some((1, vec![]))),
             (
                 "f() {\n [ $1 = a ] && tc qdisc add dev eth0 root fq\n}\n[ $1 = b ] && f\n",

@@ -56,6 +56,8 @@ pub(crate) struct Load {
     pub(crate) id: String,
     pub(crate) title: String,
     pub(crate) items: Vec<Item>,
+    /// Its uploads are the gateway's own, from this TCP port.
+    pub(crate) served_from: Option<u16>,
 }
 
 /// The busy computer, the people's computer, and a third one.
@@ -92,14 +94,19 @@ fn load(name: TrialLoad, options: &TrialSettings, policy: &TrialPolicy) -> Load 
         Some(port) => served(n, port),
         None => uploads(n),
     };
+    // What visitors fetch from the gateway's own server is no upload of a computer behind it.
+    let ups = |n: u16| match policy.server_port() {
+        Some(port) => format!("{} from the gateway's port {port}", count(n, "transfer")),
+        None => count(n, "upload"),
+    };
     let (title, items) = match name {
         TrialLoad::Idle | TrialLoad::Ping => ("nothing".to_owned(), vec![]),
-        TrialLoad::Up => (count(n.unwrap_or(2), "upload"), up(n.unwrap_or(2))),
+        TrialLoad::Up => (ups(n.unwrap_or(2)), up(n.unwrap_or(2))),
         TrialLoad::Down => (count(n.unwrap_or(3), "download"), downloads(n.unwrap_or(3))),
         TrialLoad::Both => {
-            let (ups, downs) = (n.unwrap_or(2), n.unwrap_or(3));
-            let items = up(ups).into_iter().chain(downloads(downs)).collect();
-            (format!("{} and {}", count(ups, "upload"), count(downs, "download")), items)
+            let (sent, downs) = (n.unwrap_or(2), n.unwrap_or(3));
+            let items = up(sent).into_iter().chain(downloads(downs)).collect();
+            (format!("{} and {}", ups(sent), count(downs, "download")), items)
         }
         TrialLoad::Server => {
             let n = n.unwrap_or(2);
@@ -115,9 +122,9 @@ fn load(name: TrialLoad, options: &TrialSettings, policy: &TrialPolicy) -> Load 
                 uploads(4).into_iter().chain(ours).collect(),
             )
         }
-        TrialLoad::Tcp1up => ("1 upload".to_owned(), up(1)),
+        TrialLoad::Tcp1up => (ups(1), up(1)),
         TrialLoad::Tcp1down => ("1 download".to_owned(), downloads(1)),
-        TrialLoad::TcpNup => (count(n.unwrap_or(12), "upload"), up(n.unwrap_or(12))),
+        TrialLoad::TcpNup => (ups(n.unwrap_or(12)), up(n.unwrap_or(12))),
         TrialLoad::TcpNdown => (count(n.unwrap_or(12), "download"), downloads(n.unwrap_or(12))),
         TrialLoad::Rrul => {
             ("4 uploads and 4 downloads, each with its own mark (RRUL)".to_owned(), rrul(&RRUL))
@@ -125,7 +132,9 @@ fn load(name: TrialLoad, options: &TrialSettings, policy: &TrialPolicy) -> Load 
         TrialLoad::RrulBe => ("4 uploads and 4 downloads".to_owned(), rrul(&[("BE", 0); 4])),
         TrialLoad::UdpFlood => ("a flood of UDP".to_owned(), vec![flood(options)]),
     };
-    Load { id: id.to_owned(), title, items }
+    let sends = [TrialLoad::Up, TrialLoad::Both, TrialLoad::Tcp1up, TrialLoad::TcpNup].contains(&name);
+    let served_from = policy.server_port().filter(|_| sends);
+    Load { id: id.to_owned(), title, items, served_from }
 }
 
 /// Transfers in one direction, of one computer.
@@ -169,7 +178,7 @@ pub(crate) fn workload(workload: &Workload, options: &TrialSettings, policy: &Tr
                 titles.push(format!("{}{whose}", count(transfers.count, what)));
             }
             let title = if titles.is_empty() { "nothing".to_owned() } else { titles.join(", ") };
-            Load { id: title.clone(), title, items }
+            Load { id: title.clone(), title, items, served_from: None }
         }
     };
     for item in &mut made.items {

@@ -12,7 +12,7 @@ use crate::words;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_gateway::EgressPath;
-use tidegate_inspect::{Arrival, Packet, PacketEntry, Reached};
+use tidegate_inspect::{Arrival, Packet, PacketEntry, Reached, asked_mark};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Nanos};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
@@ -216,8 +216,8 @@ fn reason(
             "the filters before take all packets that fit those which lead to it".to_owned()
         }
         None if leading.is_empty() => {
-            "no filter leads to it, and no packet has a priority that would, unless its socket sets one \
-            (SO_PRIORITY)"
+            "no filter leads to it, and no packet comes to it by its priority: none has such a one, or a filter \
+            takes it first (a socket may set any: SO_PRIORITY)"
                 .to_owned()
         }
         None => "no packet fits what leads to it, or a filter or rule before takes those that do".to_owned(),
@@ -233,10 +233,10 @@ fn is_leaf_list(dump: &FilterDump, classes: &[ClassDump]) -> bool {
 /// Why no packet has the mark that a filter matches when it comes there; `None`: one may, or the filter
 /// matches no mark.
 fn unmet_mark(policy: &TrialPolicy, dump: &FilterDump) -> Option<String> {
-    let FilterEntry::Filter { handle, params: FilterParams::Fw(_), .. } = &dump.entry else { return None };
+    let (mark, _) = asked_mark(&dump.entry)?;
     let uses = policy.uses();
     let writers: Vec<_> = uses.writers(dump).collect();
-    let condition = format!("its filter matches mark {handle}");
+    let condition = format!("its filter matches mark {mark}");
     if writers.is_empty() {
         Some(format!("{condition}, which no rule that was carried out sets"))
     } else if uses.comes_unmarked(&dump.dev) {

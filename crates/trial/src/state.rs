@@ -87,6 +87,15 @@ impl<'o> Trial<'o> {
         })
     }
 
+    /// That what is sent is the gateway's own, because the policy has rules for that.
+    pub(crate) fn served_note(&self) -> Option<String> {
+        let port = self.loads.iter().find_map(|load| load.served_from)?;
+        Some(format!(
+            "rules of OUTPUT are for what this machine sends from port {port}: that is what is sent here; uploads \
+            of the computers behind it (--load hosts) may come to other classes"
+        ))
+    }
+
     /// That the policy itself delays packets or loses them, where some came to its netem.
     pub(crate) fn netem_note(&self) -> Option<String> {
         let netems = self.runs.iter().flat_map(|run| &run.trees.qdiscs);

@@ -87,6 +87,7 @@ impl Trial<'_> {
             id: "every class".to_owned(),
             title: format!("{}, and something for each class that these leave empty", load.title),
             items: load.items.iter().chain(&self.extras).cloned().collect(),
+            served_from: load.served_from,
         })
     }
 

@@ -14,6 +14,7 @@ mod compare;
 mod dialect;
 mod docs;
 mod documents;
+mod endings;
 mod exits;
 mod failures;
 mod folds;

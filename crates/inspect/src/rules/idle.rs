@@ -6,6 +6,7 @@ use crate::lost::Thing;
 use crate::reach::Arrival;
 use crate::reading::{PolicyModel, Step};
 use crate::sets::bdd::TooLarge;
+use crate::uses::asked_mark;
 use crate::walk::ways;
 use crate::words::named;
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,7 +94,7 @@ impl<'r> Named<'r> {
         for (at, dump) in reading.filters.iter().enumerate() {
             let contradicts = || {
                 let seen = context.reached.walked.seen.filters.get(&at);
-                dump.kind != "fw" && seen.is_some_and(|seen| seen.eligible.is_empty())
+                asked_mark(&dump.entry).is_none() && seen.is_some_and(|seen| seen.eligible.is_empty())
             };
             match &dump.entry {
                 // Without entries the mark is the class's name.

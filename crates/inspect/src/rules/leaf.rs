@@ -125,8 +125,9 @@ fn on_unreached(
     let shown = unasked(context, place, &coming, filters)?;
     let inner = place.1.minor() != 0;
     // A filter that leads there and gets no packet has its own finding.
-    let leads = |dump: &FilterDump| dump.dev == place.0 && super::context::classid(dump) == Some(place.1);
-    if inner && context.reading.filters.iter().any(leads) {
+    let to = if inner { Some(place.1) } else { above };
+    let leads = |dump: &FilterDump| dump.dev == place.0 && super::context::classid(dump) == to;
+    if to.is_some() && context.reading.filters.iter().any(leads) {
         return Ok(None);
     }
     Ok(Some(Finding {

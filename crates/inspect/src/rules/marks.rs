@@ -9,6 +9,7 @@ use crate::lost::Thing;
 use crate::reach::Arrival;
 use crate::reading::Step;
 use crate::sets::bdd::{Set, TooLarge};
+use crate::uses::asked_mark;
 use crate::walk::outcome::rewrites_marks;
 use crate::walk::ways::{Way, conditions, reads_connmarks, rules, translates};
 use crate::walk::{Parts, RuleKey, RuleSeen};
@@ -70,7 +71,8 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
         return Ok(found);
     }
     for (at, dump) in reading.filters.iter().enumerate() {
-        let FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. } = &dump.entry else { continue };
+        let Some((handle, mask)) = asked_mark(&dump.entry) else { continue };
+        let keyword = if dump.kind == "fw" { "handle" } else { "mark" };
         let place = (dump.dev.clone(), dump.parent);
         let coming = context.reached.list(&place);
         let seen = context.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
@@ -78,33 +80,37 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             continue;
         }
         let Some(step) = context.step_of_filter(at) else { continue };
-        if let Some(mask) = fw.mask.filter(|mask| handle & !mask != 0) {
-            found.push(beyond_mask(step, *handle, mask));
+        if handle & !mask != 0 {
+            found.push(beyond_mask(step, keyword, (handle, mask)));
             continue;
         }
         let protocol = context.reached.walked.space.protocol(dump.protocol)?;
         let here = marks_of(context, &coming, protocol)?;
         let anywhere = marks_of(context, &coming, Set::ALL)?;
+        // A u32 filter may ask for more than the mark.
+        if dump.kind != "fw" && here.iter().any(|mark| mark & mask == handle) {
+            continue;
+        }
         let nothing = anywhere.iter().all(|mark| *mark == 0);
-        let other_family = anywhere.contains(handle) && dump.protocol == ethertype::IPV6;
+        let other_family = anywhere.contains(&handle) && dump.protocol == ethertype::IPV6;
         // What arrives meets the filters there before any rule.
         let early =
             coming.0.iter().all(|(way, _)| matches!(context.reached.walked.ways[*way], Way::Arrives(_)));
-        let is_set = sets(context, *handle).is_some();
-        if reading.lost.has(&Thing::Mark(*handle)) || reading.is_rule_lost() {
+        let is_set = sets(context, handle).is_some();
+        if reading.lost.has(&Thing::Mark(handle)) || reading.is_rule_lost() {
             continue;
         }
         if is_set && !other_family && !early {
             // Some rule does. Where that has no effect the rule has a finding, but where it passes this list,
             // it is reported here.
-            found.extend(match sorted_before(context, at, *handle, step)? {
-                None => set_on_others(context, at, *handle, (step, &coming))?,
+            found.extend(match sorted_before(context, at, handle, step)? {
+                None => set_on_others(context, at, handle, (step, &coming))?,
                 sorted => sorted,
             });
             continue;
         }
-        let unreached = set_elsewhere(context, *handle);
-        let twin = in_other_base(anywhere.iter().copied(), *handle);
+        let unreached = set_elsewhere(context, handle);
+        let twin = in_other_base(anywhere.iter().copied(), handle);
         let because = match (nothing, other_family) {
             _ if early && is_set && reading.arrives(dump) => {
                 "what arrives meets this filter before any rule could mark it".to_owned()
@@ -134,7 +140,7 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
         found.push(Finding {
             rule: Rule::Marks,
             level: if nothing && !is_set && unreached.is_none() { Level::Note } else { Level::Warning },
-            place: super::making::at_word(step, "handle"),
+            place: super::making::at_word(step, keyword),
             what: format!("no packet carries mark {handle}: the filter never matches"),
             because,
             witness: Some(Witness::Number(match here.is_empty() {
@@ -150,8 +156,8 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             })),
             fix: (!early && unreached.is_none() && is_ip(dump.protocol)).then(|| {
                 match twin.filter(|_| !other_family) {
-                    Some(twin) => same_number(twin, *handle),
-                    None => by_hand(*handle, nothing, other_family),
+                    Some(twin) => same_number(twin, handle),
+                    None => by_hand(handle, nothing, other_family),
                 }
             }),
         });
@@ -257,13 +263,13 @@ fn set_on_others(
 }
 
 /// A mark with bits that the filter's own mask takes away.
-fn beyond_mask(step: &Step, mark: u32, mask: u32) -> Finding {
+fn beyond_mask(step: &Step, keyword: &str, (mark, mask): (u32, u32)) -> Finding {
     Finding {
         rule: Rule::Marks,
         level: Level::Warning,
-        place: super::making::at_word(step, "handle"),
+        place: super::making::at_word(step, keyword),
         what: format!("no mark is {mark:#x} under the mask {mask:#x}: the filter never matches"),
-        because: "fw compares what the mask leaves of a packet's mark with the whole handle".into(),
+        because: "compared is what the mask leaves of a packet's mark with the whole number".into(),
         witness: Some(Witness::Number(format!("{mark:#x} under {mask:#x} is {:#x}", mark & mask))),
         fix: None,
     }

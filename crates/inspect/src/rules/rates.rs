@@ -9,6 +9,7 @@ use crate::words;
 use tidegate_packet::{Handle, Nanos, Rate};
 use tidegate_policy::dump::ClassDump;
 use tidegate_policy::{ClassParams, ServiceCurve};
+use tidegate_qdisc::algo::adjusted_size;
 use tidegate_syntax::units::parse_classid;
 
 /// HTB's lowest priority.
@@ -487,7 +488,18 @@ fn promised(
     let (busy, every) = (Below::busy(all), Below::every(all));
     let sent = bench.together(&class.dev, &leaves, reading.frame(&class.dev));
     let shown = |sent: Rate| format!("with {every} below it kept full, {} leave", words::rate(sent));
+    let counted = |sent: Rate| counted(reading, class, sent);
     match sent.filter(|_| used > ceil.0) {
+        Some(sent) if counted(sent).0 > ceil.0 + ceil.0 / 50 && counted(sent) != sent => finding_of(
+            Level::Warning,
+            format!(
+                "{unlimited}: when {busy} are busy {} leave, which the size table at the root counts as {}, instead of {}",
+                words::rate(sent),
+                words::rate(counted(sent)),
+                words::rate(ceil)
+            ),
+            shown(sent),
+        ),
         Some(sent) if sent.0 > ceil.0 + ceil.0 / 50 => finding_of(
             Level::Warning,
             format!(
@@ -627,4 +639,12 @@ fn kept_full(reading: &PolicyModel, bench: &mut Bench<'_>, class: &ClassDump) ->
 /// What the leaves below a class that packets come to send together, with always something to send.
 fn leaving(reading: &PolicyModel, bench: &mut Bench<'_>, class: &ClassDump) -> Option<Rate> {
     bench.together(&class.dev, &Below::of(reading, class).leaves, reading.frame(&class.dev))
+}
+
+/// What a device sends in full frames, as the size table at its root counts it.
+fn counted(reading: &PolicyModel, class: &ClassDump, sent: Rate) -> Rate {
+    let frame = reading.frame(&class.dev);
+    let stab = reading.root(&class.dev).and_then(|root| root.stab.as_ref());
+    let bytes = stab.map_or(frame, |stab| adjusted_size(stab, frame));
+    Rate(u64::try_from(u128::from(sent.0) * u128::from(bytes) / u128::from(frame.max(1))).unwrap_or(u64::MAX))
 }

@@ -12,7 +12,8 @@ use crate::walk::ways::{self, translates};
 use crate::walk::{Parts, RuleKey, RuleSeen};
 use crate::words::named;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{FilterEntry, QdiscDump};
+use tidegate_policy::Act;
+use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Family, NetfilterTarget};
 
 /// Filters, and rules, that no packet reaches and whose culprits are looked for: each is compared with all
@@ -47,6 +48,15 @@ pub(super) fn filters(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, Too
     }
     found.extend(not_looked_into(dead, "filters"));
     Ok(found)
+}
+
+/// What a filter's actions do, in order.
+fn acts(dump: &FilterDump) -> impl Iterator<Item = &Act> {
+    let actions = match &dump.entry {
+        FilterEntry::Filter { actions, .. } => actions.as_slice(),
+        _ => &[],
+    };
+    actions.iter().map(|action| &action.action.act)
 }
 
 /// The note where there are more than are checked.
@@ -99,7 +109,10 @@ fn dead_filter(
         }
     }
     let own = classid(dump);
-    let same = own.is_some() && takers.iter().all(|taker| classid(&reading.filters[*taker]) == own);
+    let place_of_takers = takers.iter().all(|taker| classid(&reading.filters[*taker]) == own);
+    // What polices or changes packets does so for those that come to it alone.
+    let acts_alike = takers.iter().all(|taker| acts(&reading.filters[*taker]).eq(acts(dump)));
+    let same = own.is_some() && place_of_takers && acts_alike;
     let Some(candidate) = context.reached.pick(reading, &seen.eligible)? else { return Ok(None) };
     let before = context.hits(dump);
     let taken = |context: &mut RuleContext<'_>| {
@@ -121,17 +134,20 @@ fn dead_filter(
         "the engine has filter {at} match {}, which others are said to take",
         candidate.packet
     );
-    if !untouched || !same && !elsewhere && !hashed {
+    let loses_actions = place_of_takers && !acts_alike && acts(dump).next().is_some();
+    if !untouched || !same && !elsewhere && !hashed && !loses_actions {
         return Ok(None);
     }
     let mut places = takers.iter().map(|taker| classid(&reading.filters[*taker]));
     let all_differ = own.is_none() || places.clone().all(|place| place != own);
     let first = places.next();
     let is_one_place = places.all(|place| Some(place) == first);
-    let acts = matches!(&dump.entry, FilterEntry::Filter { actions, .. } if !actions.is_empty());
+    let has_actions = acts(dump).next().is_some();
     let to = match own {
         // Hooks have no classes.
-        _ if acts && (own.is_none() || dump.parent.major() == u16::MAX) => "its actions".to_owned(),
+        _ if loses_actions || has_actions && (own.is_none() || dump.parent.major() == u16::MAX) => {
+            "its actions".to_owned()
+        }
         Some(own) => own.to_string(),
         None => "where it leads".to_owned(),
     };

@@ -137,15 +137,22 @@ fn everywhere(reading: &PolicyModel) -> Vec<Finding> {
             && !rule.matches.iter().any(|m| matches!(m.what, Condition::Source(..)))
             && conditions.contains(chain)
     });
-    lone.filter_map(|(at, chain, _)| {
+    lone.filter_map(|(at, chain, rule)| {
         let step: &Step = reading.step_of(*at)?;
         let devices = reading.gateway.devices().filter(|id| reading.gateway.name(*id) != "lo").count();
+        let (does, because) = match rule.targets().any(|target| matches!(target, NetfilterTarget::Mark { .. })) {
+            true => ("marks", "packets of other devices get it, too, and filters there that name it match them"),
+            false => (
+                "gives a class to",
+                "packets of other devices get it, too, and are in that class where a qdisc there has its number",
+            ),
+        };
         Some(finding(
             Rule::Flush,
             Level::Note,
             step.place.clone(),
-            format!("the rule marks packets of every device, others in {} only those of one", chain.2),
-            "packets of other devices get it, too, and filters there that name it match them".into(),
+            format!("the rule {does} packets of every device, others in {} only those of one", chain.2),
+            because.into(),
             format!("it has no -i and no -o; the machine has {}", count(devices, "device", "devices")),
         ))
     })

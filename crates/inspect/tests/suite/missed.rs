@@ -1,7 +1,7 @@
 //! Errors with a plain effect in newcomers' policies that had no finding; Linux 6.1's behaviour was asked of
 //! the oracle.
 
-use crate::common::{check_finding, findings_of, silent};
+use crate::common::{check_finding, findings_of, given, silent};
 use tidegate_inspect::Rule;
 
 /// Two classes at the rate of the link, the second the default.
@@ -370,4 +370,78 @@ fn hhf_is_as_long_as_its_limit() {
         &[Rule::Limit],
         &["3 note R13: hhf without a limit lets 1000 packets wait, 12.1 s", "delays its own packets"],
     );
+}
+
+/// Linux compares the mark; no rule here gives any.
+#[test]
+fn a_u32_filter_for_a_mark_that_nothing_sets() {
+    let u32 = "tc filter add dev eth0 parent 1: prio 1 u32 match mark 1 0xffffffff flowid 1:10\n";
+    let parts = ["7 note R8: no packet carries mark 1", "marks on eth0: 0"];
+    check_finding(&tree(u32), &[Rule::Marks, Rule::Idle], &parts);
+    let set = format!("{u32}iptables -t mangle -A POSTROUTING -o eth0 -p udp -j MARK --set-mark 1\n");
+    silent(&tree(&set), &[Rule::Marks, Rule::Idle]);
+}
+
+/// A filter whose packets an earlier one takes to the same class loses what its actions do: of a hundred
+/// packets Linux's policer sees none. One that does the same is only one too many.
+#[test]
+fn a_policer_behind_a_filter_that_takes_its_packets() {
+    let first =
+        "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:10";
+    let second = format!("{} action police rate 1mbit burst 20k drop\n", first.replace("prio 1", "prio 2"));
+    let parts = ["8 warning R1: no packet reaches this filter", "goes to 1:10, not to its actions"];
+    check_finding(&tree(&format!("{first}\n{second}")), &[Rule::Unreachable], &parts);
+    let same = format!("{first}\n{}\n", first.replace("prio 1", "prio 2"));
+    check_finding(&tree(&same), &[Rule::Unreachable], &["8 note R1", "go to 1:10 all the same"]);
+}
+
+/// A filter leads to the class that the filters below hang on; that no packet has its mark is told there.
+#[test]
+fn filters_behind_one_that_gets_no_packet() {
+    let below = "tc qdisc replace dev eth0 parent 1:10 handle 101: prio\n\
+                 tc filter add dev eth0 parent 1: handle 1 fw classid 1:10\n\
+                 tc filter add dev eth0 parent 101: handle 1 fw classid 101:2\n";
+    check_finding(&tree(below), &[Rule::Unreachable, Rule::Marks], &["8 note R8: no packet carries mark 1"]);
+}
+
+/// HTB's ceil is of packets as the size table counts them: Linux sends 1.470 Mbit/s of frames here, which are
+/// 1.698 Mbit/s by the table.
+#[test]
+fn promises_are_counted_by_the_size_table() {
+    let of = |stab: &str| {
+        format!(
+            "tc qdisc add dev eth0 {stab} root handle 1: htb default 20\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate 1500kbit\n\
+             tc class add dev eth0 parent 1:1 classid 1:10 htb rate 850kbit\n\
+             tc class add dev eth0 parent 1:1 classid 1:20 htb rate 850kbit\n\
+             tc filter add dev eth0 parent 1: protocol all prio 1 u32 match ip dport 5060 0xffff flowid 1:10"
+        )
+    };
+    let parts = ["2 warning R3", "1.47 Mbit/s leave, which the size table at the root counts as 1.7 Mbit/s"];
+    check_finding(&of("stab linklayer adsl overhead 28"), &[Rule::Rates], &parts);
+    check_finding(&of(""), &[Rule::Rates], &["2 warning R3", "1.7 Mbit/s leave instead of 1.5 Mbit/s"]);
+}
+
+/// A class is no mark, and no filter is asked for it.
+#[test]
+fn a_rule_for_every_device_gives_a_class() {
+    let text = tree(
+        "iptables -t mangle -A OUTPUT -o eth0 -p udp -j CLASSIFY --set-class 1:10\n\
+         iptables -t mangle -A OUTPUT -p tcp -j CLASSIFY --set-class 1:10\n",
+    );
+    let parts = ["the rule gives a class to packets of every device", "where a qdisc there has its number"];
+    check_finding(&text, &[Rule::Flush], &parts);
+}
+
+/// What a script did not come to may make what is missing.
+#[test]
+fn what_is_missing_of_a_script_that_was_cut_short_is_no_mistake() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 26\n\
+                tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit";
+    let rules = [Rule::Default, Rule::Idle, Rule::Unreachable, Rule::Marks];
+    assert_eq!(findings_of(text, &rules).len(), 2);
+    let mut model = tidegate_inspect::PolicyModel::new(given(&["eth0"], text));
+    model.is_cut_short();
+    let found = tidegate_inspect::check(&mut model);
+    assert!(!found.iter().any(|finding| rules.contains(&finding.rule)), "{found:?}");
 }

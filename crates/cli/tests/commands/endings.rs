@@ -1,0 +1,86 @@
+//! How scripts end, and what they wait for, in the words of `check` and `run`.
+
+use crate::common;
+
+use common::{Place, TIDEGATE, skip};
+use std::process::Command;
+
+/// The code, standard output and standard error of a command on a script.
+fn said(command: &str, text: &str, args: &[&str]) -> (Option<i32>, String, String) {
+    let place = Place::new("endings");
+    let script = place.script("policy.sh", format!("#!/bin/bash\n{text}"));
+    let output = Command::new(TIDEGATE).arg(command).arg(&script).arg("--").args(args).output();
+    let output = output.expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// A script that only cleans up says so, with what it may wait for; that nothing is there to delete is no
+/// error.
+#[test]
+fn a_script_that_only_deletes_says_so() {
+    if skip() {
+        return;
+    }
+    const ONLY: &str = "what was run only deletes and lists, and adds nothing";
+    let (code, found, notes) = said("check", "tc qdisc del dev eth0 root\n", &[]);
+    assert_eq!((code, found.as_str()), (Some(0), "nothing found in 1 command\n"), "{notes}");
+    assert!(notes.contains(ONLY) && !notes.contains("give it"), "{notes}");
+    let asks = "tc qdisc del dev eth0 root 2>/dev/null\nif [ \"$1\" != start ]; then exit; fi\n\
+                tc qdisc add dev eth0 root fq_codel\n";
+    let (_, _, notes) = said("check", asks, &[]);
+    assert!(notes.contains("it compares its first argument with `start`: give it one after `--`"), "{notes}");
+    let (_, _, notes) = said("check", asks, &["start"]);
+    assert!(!notes.contains(ONLY), "{notes}");
+    // One that was given is not asked for again.
+    let (_, _, notes) = said("check", asks, &["stop"]);
+    assert!(notes.contains(ONLY) && !notes.contains("give it one"), "{notes}");
+}
+
+/// What a script that came to no tc waits for: arguments, an answer.
+#[test]
+fn what_a_script_waits_for_is_told() {
+    if skip() {
+        return;
+    }
+    let counts = "if [ $# -eq 0 ]; then echo no; exit; fi\ntc qdisc add dev eth0 root fq_codel\n";
+    let (code, _, notes) = said("check", counts, &[]);
+    assert_eq!(code, Some(2), "{notes}");
+    assert!(notes.contains("it looks at how many arguments it was given"), "{notes}");
+    let asks = "read answer\ncase $answer in A) tc qdisc add dev eth0 root fq_codel ;; esac\n";
+    let (_, _, notes) = said("check", asks, &[]);
+    assert!(notes.contains("line 2 asks a question (`read answer`)"), "{notes}");
+}
+
+/// A missing program is not why a script ended with the code of a later command.
+#[test]
+fn the_code_of_a_script_is_that_of_its_last_command() {
+    if skip() {
+        return;
+    }
+    let text = "no-such-program\ntc qdisc add dev eth0 root tbf rate foo\n";
+    let (_, _, notes) = said("run", text, &[]);
+    assert!(notes.contains("policy.sh:3: sh: the script ended with code 1, after `tc"), "{notes}");
+    assert!(!notes.contains("code 1 (no-such-program"), "{notes}");
+}
+
+/// The devices of a machine are not words of the script.
+#[test]
+fn devices_are_those_that_the_script_names() {
+    if skip() {
+        return;
+    }
+    for (text, args) in [
+        (
+            "for dev in $(ls /sys/class/net | grep -v lo); do tc qdisc add dev $dev root fq_codel; done\n",
+            &[][..],
+        ),
+        (
+            "f() { tc qdisc add dev $1 root fq_codel; }\nf $(ip route show default | awk '{print $5}')\n",
+            &["start"],
+        ),
+    ] {
+        let (_, _, notes) = said("run", text, args);
+        assert!(notes.contains("eth0: fq_codel 8001: at the root"), "{text}: {notes}");
+    }
+}
