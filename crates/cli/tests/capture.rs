@@ -139,10 +139,10 @@ x.sh:5: sh: no-such-tool: there is no such tool on this machine, and tidegate do
   5 | no-such-tool --now
     | ^^^^^^^^^^^^
   help: bring what has no-such-tool: a package, or a file that the script reads in; or take the line out if the shaping does not need it
-x.sh:5: sh: the script ended with code 4 (no-such-tool: not found), after `tc qdisc add dev eth0 root bad \
-x`, its last command that we saw
-  5 | no-such-tool --now
-  help: fix that line and run again; nothing outside the sandbox was changed"
+x.sh:4: sh: the script ended with code 4, after `tc qdisc add dev eth0 root bad x`, its last command that \
+we saw
+  4 | tc qdisc add dev eth0 root $KIND x
+  help: look at what follows that line, the last that was seen; nothing outside the sandbox was changed"
     );
 }
 
