@@ -48,36 +48,41 @@ fn command() -> ExitCode {
 }
 
 /// The words of the command line; or how the program ends, where they are wrong or ask for help. That is
-/// printed as clap prints it (in colour on a terminal), unless a file name among the words would move the
-/// cursor.
+/// printed as clap prints it, in colour on a terminal.
 fn parsed() -> Result<Cli, ExitCode> {
     parse(std::env::args_os()).map_err(|error| {
-        if let Some(written) = negative(&error) {
+        // An error quotes words, which may hold what a terminal obeys, or lines of their own.
+        let words: Vec<String> =
+            std::env::args_os().map(|word| tidegate_text::line(&word.to_string_lossy()).into()).collect();
+        let is_visible = std::env::args_os().zip(&words).all(|(word, shown)| word == **shown);
+        let same = || parse(&words).err().filter(|again| again.kind() == error.kind());
+        if let Some(written) = negative(&error, &words) {
             output::note(format_args!("{written}"));
-            return u8::try_from(error.exit_code()).unwrap_or(CliExit::Input.into()).into();
-        }
-        // Rendered as text, an error loses the control sequences of the words it quotes; printed in colour it
-        // has them.
-        let shown = error.render().to_string();
-        if std::env::args_os().all(|word| word.to_string_lossy().chars().all(tidegate_text::is_visible)) {
-            // Whether standard error takes everything is not checked.
-            match error.print() {
-                Err(full) if !error.use_stderr() => output::failed(full),
-                _ => {}
-            }
+        } else if is_visible {
+            print(&error);
+        } else if let Some(again) = same() {
+            print(&again);
         } else {
-            output::note(format_args!("{shown}"));
+            output::note(format_args!("{}\n", tidegate_text::line(&error.render().to_string())));
         }
         u8::try_from(error.exit_code()).unwrap_or(CliExit::Input.into()).into()
     })
 }
 
+/// Prints an error, or a help, of clap's.
+fn print(error: &clap::Error) {
+    // Whether standard error takes everything is not checked.
+    match error.print() {
+        Err(full) if !error.use_stderr() => output::failed(full),
+        _ => {}
+    }
+}
+
 /// The message for a negative value, which clap takes for an unknown option (`--rtt -1ms`).
-fn negative(error: &clap::Error) -> Option<String> {
+fn negative(error: &clap::Error, words: &[String]) -> Option<String> {
     if error.kind() != clap::error::ErrorKind::UnknownArgument {
         return None;
     }
-    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let (option, value) = words.iter().zip(words.iter().skip(1)).find(|(option, value)| {
         option.starts_with('-') && option.len() > 1 && tidegate::is_negative(value)
     })?;

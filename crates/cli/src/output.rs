@@ -379,8 +379,7 @@ pub(crate) fn directory(path: &Path) -> anyhow::Result<()> {
             cannot_write(path)
         );
     }
-    std::fs::create_dir_all(path)
-        .with_context(|| format!("the directory {} could not be made", path.display()))
+    std::fs::create_dir_all(path).with_context(|| format!("the directory {} could not be made", shown(path)))
 }
 
 /// Refuses a directory of results that is a file, or in which nothing can be written: see [`may_write`].
@@ -395,7 +394,7 @@ pub(crate) fn may_write_into(path: &Path) -> anyhow::Result<()> {
         anyhow::bail!(
             "{}: {} is a file, and several files are to be written; name a directory",
             cannot_write(path),
-            existing.display()
+            shown(existing)
         );
     }
     output_file::check(&existing.join("result")).with_context(|| cannot_write(path))
@@ -439,7 +438,7 @@ fn refuse_replacing(path: &Path) -> anyhow::Result<()> {
     }
     if let Some(read) = input_file::was_read(path) {
         let same = std::path::absolute(path).is_ok_and(|whole| whole == read);
-        let name = if same { String::new() } else { format!(" ({})", read.display()) };
+        let name = if same { String::new() } else { format!(" ({})", shown(&read)) };
         anyhow::bail!(
             "{}: that file{name} is an input of this command; name another for the result",
             cannot_write(path)
@@ -520,7 +519,12 @@ pub(crate) fn begin_growing(path: &Path) -> anyhow::Result<ResultFile> {
 
 /// How an error about a file that is written begins.
 pub(crate) fn cannot_write(path: &Path) -> impl Display + Send + Sync + 'static + use<> {
-    format!("cannot write {}", path.display())
+    format!("cannot write {}", shown(path))
+}
+
+/// A file's name in the text of a line.
+pub(crate) fn shown(path: &Path) -> String {
+    tidegate_text::line(&path.to_string_lossy()).into()
 }
 
 /// True for the names of standard output.

@@ -229,11 +229,40 @@ fn what_was_recorded_before_the_server_went_away_is_kept() {
     assert!(rows.lines().count() > 8, "{rows}");
 }
 
+/// The server reports every ten seconds; one that is asked to stop reports at once.
+#[test]
+fn a_recording_that_is_stopped_before_the_first_report_has_both_ways() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("record-stopped");
+    let trace = place.0.join("cut.csv");
+    let far = format!("{TIDEGATE} serve --open --quiet");
+    let words =
+        ["shell", "--up", "2mbit", "--down", "4mbit", "--far", &far, "--", "timeout", "-s", "INT", "9"];
+    let record = [TIDEGATE, "record", "server", "-d", "60s", "-o", trace.to_str().expect("UTF-8")];
+    let run = tidegate(&[&words[..], &record].concat());
+    let (out, err) = output_of(&run);
+    assert!(out.starts_with("Only a part was recorded: it was stopped.\n"), "{out}{err}");
+    for way in ["up", "down"] {
+        let rows = std::fs::read_to_string(place.0.join(format!("cut-{way}.csv"))).expect("a trace");
+        assert!(rows.lines().count() > 2, "{way}: {rows}{out}{err}");
+    }
+}
+
 #[test]
 fn a_recording_refuses_what_it_cannot_do() {
     let place = Place::new("record-refuses");
     place.file("recorded-up.csv", "mine\n");
-    let rows: [(&[&str], &str); 6] = [
+    std::os::unix::fs::symlink("nowhere", place.0.join("recorded-down.csv")).expect("a link");
+    let rows: [(&[&str], &str); 9] = [
+        // Before anything is measured.
+        (&["record", "host.invalid", "-o", "/proc/x.csv"], "cannot write /proc/x-up.csv"),
+        (
+            &["record", "host.invalid", "-o", ".csv"],
+            "cannot write .csv: it is only an extension; name a file",
+        ),
+        (&["record", "host.invalid", "-o", "new.csv/"], "cannot write new.csv/: it is a directory"),
         (&["record", "host.invalid", "-d", "1s"], "2s to 50min"),
         (&["record", "host.invalid", "-d", "51min"], "2s to 50min"),
         (&["record", "host.invalid", "--budget", "10kB"], "1MB to 2GB"),
@@ -247,4 +276,8 @@ fn a_recording_refuses_what_it_cannot_do() {
         assert_eq!(run.status.code(), Some(2), "{words:?} {err}");
         assert!(err.contains(expected), "{words:?} {err}");
     }
+    std::fs::remove_file(place.0.join("recorded-up.csv")).expect("a file");
+    let run = Command::new(TIDEGATE).args(["record", "host.invalid"]).current_dir(&place.0).output();
+    let (_, err) = output_of(&run.expect("tidegate runs"));
+    assert!(err.contains("recorded-down.csv exists already"), "a link that leads nowhere: {err}");
 }

@@ -179,6 +179,8 @@ pub struct ExchangeResult {
     pub down: StreamTrace,
     /// Why it is not the whole, as text for people (the remote end is gone, a clock was set); empty: it is.
     pub cut: Option<String>,
+    /// Whether the remote end reported all that it sent and received: only then was lost what did not arrive.
+    pub is_reported: bool,
 }
 
 /// A way to a remote end that sends and receives.

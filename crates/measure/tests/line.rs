@@ -99,7 +99,12 @@ impl Path for Lines {
     type Error = Infallible;
 
     fn carry_out(&mut self, exchange: &Exchange) -> Result<ExchangeResult, Infallible> {
-        Ok(ExchangeResult { up: self.0.carry(&exchange.up), down: self.1.carry(&exchange.down), cut: None })
+        Ok(ExchangeResult {
+            up: self.0.carry(&exchange.up),
+            down: self.1.carry(&exchange.down),
+            cut: None,
+            is_reported: true,
+        })
     }
 }
 

@@ -14,7 +14,7 @@
 //!   Plan (an exchange)              ──▶
 //!                                   ◀──    Go, or Refused with the reason
 //!   UDP packets                    ◀──▶    UDP packets
-//!   Sent                            ──▶
+//!   Sent, or earlier Stop           ──▶
 //!                                   ◀──    Seen…, Departed…, Told
 //! ```
 //! Everything after the handshake is sealed by keys of the session (`auth.rs`): messages, packets, flows and

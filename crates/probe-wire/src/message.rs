@@ -180,6 +180,8 @@ pub enum ControlMessage {
     },
     /// Client: all of mine has been sent.
     Sent,
+    /// Client: the exchange ends early. Send no more, and report what was.
+    Stop,
     /// Server: what arrived of the stream up.
     Seen {
         /// The first packet it speaks of.
@@ -343,6 +345,7 @@ impl ControlMessage {
                 to.u32(*arrived);
             }
             ControlMessage::Sent => to.u8(9),
+            ControlMessage::Stop => to.u8(14),
             ControlMessage::Seen { first, part } => write_part(to, 10, *first, part),
             ControlMessage::Departed { first, part } => write_part(to, 11, *first, part),
             ControlMessage::ReportEnd { problem: trouble } => {
@@ -387,6 +390,7 @@ fn read(from: &mut Reader<'_>) -> Result<ControlMessage, Malformed> {
         7 => ControlMessage::Go,
         8 => ControlMessage::Alive { arrived: from.u32()? },
         9 => ControlMessage::Sent,
+        14 => ControlMessage::Stop,
         10 => ControlMessage::Seen { first: from.u32()?, part: rest(from) },
         11 => ControlMessage::Departed { first: from.u32()?, part: rest(from) },
         12 => ControlMessage::ReportEnd { problem: from.text(TEXT)? },
@@ -508,6 +512,7 @@ mod tests {
             ControlMessage::Go,
             ControlMessage::Alive { arrived: 77 },
             ControlMessage::Sent,
+            ControlMessage::Stop,
             ControlMessage::Seen { first: 3, part: vec![1, 2, 3] },
             ControlMessage::Departed { first: 4, part: vec![] },
             ControlMessage::ReportEnd { problem: "ü".into() },

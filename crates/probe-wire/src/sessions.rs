@@ -47,6 +47,11 @@ pub enum SessionAction {
         /// How long nothing must have come.
         quiet_ns: u64,
     },
+    /// End the stream down, then do as for [`SessionAction::Tell`].
+    Stop {
+        /// How long nothing must have come.
+        quiet_ns: u64,
+    },
 }
 
 /// An exchange that begins.
@@ -292,6 +297,11 @@ impl Sessions {
             (ControlMessage::Sent, Stage::Session(Session { seen: Some(_), quiet_ns, .. })) => {
                 Ok(SessionAction::Tell { quiet_ns: *quiet_ns })
             }
+            (ControlMessage::Stop, Stage::Session(Session { seen: Some(_), quiet_ns, .. })) => {
+                Ok(SessionAction::Stop { quiet_ns: *quiet_ns })
+            }
+            // The report and the wish to end may cross.
+            (ControlMessage::Stop, Stage::Session(_)) => Ok(SessionAction::Nothing),
             (flow @ ControlMessage::Flow { .. }, Stage::Fresh) => self.flow(now, call, &flow),
             _ => Err(Reason::OutOfTurn),
         };

@@ -247,6 +247,7 @@ fn say(
         }
         SessionAction::Flow(..)
         | SessionAction::Tell { .. }
+        | SessionAction::Stop { .. }
         | SessionAction::HangUp
         | SessionAction::Nothing => 0,
     };

@@ -73,6 +73,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::NoName { host, why } => {
+                let host = tidegate_text::line(host);
                 write!(
                     f,
                     "no address is known for `{host}` ({why}): is the name right, and does this computer \

@@ -1,6 +1,7 @@
 //! A server and a client on one machine: what was sent is what came.
 
 use std::net::{IpAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_measure::stream::{Exchange, PacketTrain, Path, Stream, StreamTrace};
 use tidegate_probe_wire::{FlowDirection, FlowPlan, Quotas, Token};
@@ -137,6 +138,39 @@ fn a_server_that_goes_in_the_middle_leaves_what_came() {
     assert!((92..60_000).contains(&outcome.up.sent()), "{}", outcome.up.sent());
     assert!((1..60_000).contains(&outcome.down.arrived()), "{}", outcome.down.arrived());
     assert!(matches!(session.carry_out(&exchange), Err(Error::Gone(_))));
+}
+
+/// Both directions: what was sent until then is reported, and what it did not reach is known.
+#[test]
+fn an_exchange_that_is_stopped_is_reported_by_the_server() {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let (server, target) = serve("127.0.0.1", None, Quotas::default());
+    let every_ms = PacketTrain { payload: 100, gap_ns: 1_000_000, ..PacketTrain::default() };
+    let long = Stream::steady(PacketTrain { packets: 60_000, ..every_ms });
+    // One that ends before the other is stopped as well.
+    let short = Stream::steady(PacketTrain { packets: 10, ..every_ms });
+    for up in [long.clone(), short] {
+        STOP.store(false, Ordering::Relaxed);
+        let mut session = ServerSession::connect(&target).unwrap();
+        session.stop_on(&STOP);
+        let before = server.counts().packets;
+        let exchange = Exchange { up, down: long.clone() };
+        let outcome = std::thread::scope(|scope| {
+            let run = scope.spawn(|| session.carry_out(&exchange));
+            // Hellos are counted, too: at most 8.
+            while server.counts().packets < before + 10 {
+                std::thread::yield_now();
+            }
+            STOP.store(true, Ordering::Relaxed);
+            run.join().unwrap().unwrap()
+        });
+        assert_eq!((outcome.cut.as_deref(), outcome.is_reported), (Some("it was stopped"), true));
+        for (way, trace) in [("up", &outcome.up), ("down", &outcome.down)] {
+            assert!((1..60_000).contains(&trace.sent()), "{way}: {}", trace.sent());
+            assert_eq!(trace.arrived(), trace.sent(), "{way}");
+        }
+        assert!(matches!(session.carry_out(&exchange), Err(Error::Gone(_))));
+    }
 }
 
 #[test]

@@ -82,5 +82,5 @@ fn unsent(exchange: &Exchange, cut: Option<String>) -> ExchangeResult {
         stream: stream.clone(),
         packets: vec![PacketRecord::default(); usize::try_from(stream.packets()).unwrap_or(0)],
     };
-    ExchangeResult { up: course(&exchange.up), down: course(&exchange.down), cut }
+    ExchangeResult { up: course(&exchange.up), down: course(&exchange.down), cut, is_reported: false }
 }

@@ -253,7 +253,12 @@ impl Path for VirtualPath {
         let [up, down] = arrivals;
         let trace =
             |stream: &Stream, of: Arrived| StreamTrace { stream: stream.clone(), packets: of.packets };
-        Ok(ExchangeResult { up: trace(&exchange.up, up), down: trace(&exchange.down, down), cut: None })
+        Ok(ExchangeResult {
+            up: trace(&exchange.up, up),
+            down: trace(&exchange.down, down),
+            cut: None,
+            is_reported: true,
+        })
     }
 }
 

@@ -24,6 +24,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
+use tidegate_text::line;
 
 /// The most symbolic links on the way to a file, as in Linux.
 const MAX_LINKS: usize = 40;
@@ -61,7 +62,9 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
-/// Refuses what [`OutputFile::create`] would refuse, so far as that shows without opening or making a file.
+/// Refuses what [`OutputFile::create`] would refuse, so far as that shows without opening an existing file.
+/// Where there is none, a temporary one is made and removed: that shows what permissions do not (a file
+/// system that takes no files, such as `/proc`).
 ///
 /// # Errors
 /// See [`write()`].
@@ -70,12 +73,10 @@ pub fn check(path: &Path) -> io::Result<()> {
     if place.in_proc {
         return Ok(());
     }
-    let (name, how) = if place.found.is_some() {
-        (place.name.as_os_str(), Access::WRITE_OK)
-    } else {
-        (OsStr::new("."), Access::WRITE_OK | Access::EXEC_OK)
-    };
-    Ok(accessat(&place.dir, name, how, AtFlags::EACCESS)?)
+    match place.found {
+        Some(_) => Ok(accessat(&place.dir, &place.name, Access::WRITE_OK, AtFlags::EACCESS)?),
+        None => place.beside(None).map(drop),
+    }
 }
 
 /// Opens a file to read it and go on at its end, made where there is none, for this process alone: a second
@@ -286,7 +287,8 @@ impl PathTarget {
                     let missing = |above: &&Path| above.file_name() == Some(&*step) && !above.exists();
                     let above: Vec<&Path> = path.ancestors().collect();
                     let missing = above.into_iter().rev().find(missing).unwrap_or(Path::new(&step));
-                    let why = format!("there is no directory {}; make it first", missing.display());
+                    let missing = missing.to_string_lossy();
+                    let why = format!("there is no directory {}; make it first", line(&missing));
                     return Err(io::Error::new(io::ErrorKind::NotFound, why));
                 }
                 Err(error) => return Err(error.into()),
@@ -303,7 +305,7 @@ impl PathTarget {
                     if is_shared && link.st_uid != geteuid().as_raw() {
                         return Err(refused(&format!(
                             "{} is another user's symbolic link, in a directory that others can write",
-                            step.to_string_lossy()
+                            line(&step.to_string_lossy())
                         )));
                     }
                     let to = readlinkat(&dir, &step, Vec::new())?;

@@ -4,9 +4,10 @@ use super::far::FarOptions;
 use super::overhead::now_ns;
 use super::tell;
 use crate::exit::CliExit;
+use crate::output::{cannot_write, shown};
 use crate::outputs::{Form, ReportFile, output_file};
 use crate::values::duration;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -89,9 +90,13 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let files = files(options)?;
     crate::output::may_write(files.iter().map(|(path, _)| path.as_path()))?;
     let document = measure(options)?;
-    let shown = if options.json { to_json(&document) } else { text(&document) };
-    crate::output::report(&shown);
+    let result = if options.json { to_json(&document) } else { text(&document) };
+    crate::output::report(&result);
     let recorded = &document.recorded;
+    if options.output.is_empty() {
+        // One may have been made meanwhile.
+        files.iter().try_for_each(|(path, _)| refuse_existing(path))?;
+    }
     let written = write(&files, &document)?;
     if !options.json && !written.is_empty() {
         report_files(&written);
@@ -119,28 +124,39 @@ fn files(options: &Options) -> anyhow::Result<Vec<(PathBuf, Content)>> {
     let mut files = Vec::new();
     for ReportFile { path, form } in &options.output {
         match form {
-            Form::Csv => files.extend(pair(path)),
+            Form::Csv => files.extend(pair(path)?),
             _ => files.push((path.clone(), Content::Document)),
         }
     }
     if options.output.is_empty() && !options.json {
-        files.extend(pair(Path::new(USUAL)));
-        if let Some((there, _)) = files.iter().find(|(path, _)| path.exists()) {
-            bail!("{} exists already: name another file with -o NAME.csv", there.display());
-        }
+        files.extend(pair(Path::new(USUAL))?);
+        files.iter().try_for_each(|(path, _)| refuse_existing(path))?;
     }
     Ok(files)
 }
 
+/// Names that nobody chose replace nothing, not even a link that leads nowhere.
+fn refuse_existing(path: &Path) -> anyhow::Result<()> {
+    if path.symlink_metadata().is_ok() {
+        bail!("{} exists already: name another file with -o NAME.csv", shown(path));
+    }
+    Ok(())
+}
+
 /// `line-up.csv` and `line-down.csv` of `line.csv`.
-fn pair(path: &Path) -> [(PathBuf, Content); 2] {
-    let extension = path.extension().unwrap_or_default();
-    [("-up.", Content::Up), ("-down.", Content::Down)].map(|(way, content)| {
-        let mut name: OsString = path.file_stem().unwrap_or_default().to_owned();
+fn pair(path: &Path) -> anyhow::Result<[(PathBuf, Content); 2]> {
+    let (Some(stem), Some(extension)) = (path.file_stem(), path.extension()) else {
+        bail!("{}: it is only an extension; name a file", cannot_write(path));
+    };
+    if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        bail!("{}: it is a directory; name a file in it", cannot_write(path));
+    }
+    Ok([("-up.", Content::Up), ("-down.", Content::Down)].map(|(way, content)| {
+        let mut name: OsString = stem.to_owned();
         name.push(way);
         name.push(extension);
         (path.with_file_name(name), content)
-    })
+    }))
 }
 
 /// Writes what there is; returns the traces. A direction without a rate makes no trace.
@@ -162,11 +178,11 @@ fn write(files: &[(PathBuf, Content)], document: &RecordingDocument) -> anyhow::
         let Some(way) = way else {
             crate::output::note(format_args!(
                 "tidegate record: {} is not written: no rate was measured that way for two seconds\n",
-                path.display()
+                shown(path)
             ));
             continue;
         };
-        crate::output::file(path, way.to_csv()).with_context(|| format!("the trace {}", path.display()))?;
+        crate::output::file(path, way.to_csv())?;
         traces.push(path.clone());
     }
     Ok(traces)
@@ -175,7 +191,7 @@ fn write(files: &[(PathBuf, Content)], document: &RecordingDocument) -> anyhow::
 /// Says which traces there are, and what reads them.
 fn report_files(traces: &[PathBuf]) {
     use std::os::unix::ffi::OsStrExt;
-    let names: Vec<String> = traces.iter().map(|path| path.display().to_string()).collect();
+    let names: Vec<String> = traces.iter().map(|path| shown(path)).collect();
     let mut lines = format!("Traces: {}\n", names.join(", "));
     // A comma in a name separates names there.
     if let [up, down] = traces
@@ -235,8 +251,16 @@ mod tests {
 
     #[test]
     fn a_trace_is_two_files() {
-        let names = pair(Path::new("dir.d/my line.csv")).map(|(path, _)| path.display().to_string());
-        assert_eq!(names, ["dir.d/my line-up.csv", "dir.d/my line-down.csv"]);
+        let names = pair(Path::new("dir.d/my line.csv")).map(|two| two.map(|(path, _)| shown(&path)));
+        assert_eq!(names.ok(), Some(["dir.d/my line-up.csv", "dir.d/my line-down.csv"].map(String::from)));
+        let refused =
+            [".csv", "a/.csv", "new.csv/"].map(|name| pair(Path::new(name)).err().map(|why| why.to_string()));
+        let expected = [
+            "cannot write .csv: it is only an extension; name a file",
+            "cannot write a/.csv: it is only an extension; name a file",
+            "cannot write new.csv/: it is a directory; name a file in it",
+        ];
+        assert_eq!(refused, expected.map(|why| Some(why.to_owned())));
         assert_eq!((budget("100MB"), budget("2GB")), (Ok(100_000_000), Ok(2_000_000_000)));
         assert!(budget("10kB").is_err() && budget("3GB").is_err() && budget("x").is_err());
         assert_eq!((length("2s"), length("50min")), (Ok(SHORTEST), Ok(Duration::from_secs(3000))));

@@ -196,6 +196,27 @@ fn a_word_that_is_no_option_moves_no_cursor() {
     }
 }
 
+/// Nor does a word begin a line of its own, which could look like tidegate's.
+#[test]
+fn a_wrong_word_with_a_line_break_stays_in_its_line() {
+    let place = Place::new("outputs-lines");
+    let rows: [(&[&str], &str); 6] = [
+        (&["status", "a", "b\nc"], "error: unexpected argument 'b\\nc' found"),
+        (&["record", "x", "-d", "2\nc"], "error: invalid value '2\\nc' for '--duration <TIME>': `2\\nc`"),
+        (&["record", "x", "-o", "a\nc.x"], "error: invalid value 'a\\nc.x' for '--output <FILE>'"),
+        (&["record", "x", "-d", "-1\nms"], "error: invalid value '-1\\nms' for '-d'"),
+        (
+            &["record", "x", "-o", "no\nc/x.csv"],
+            "cannot write no\\nc/x-up.csv: there is no directory no\\nc;",
+        ),
+        (&["record", "x\nc.invalid"], "no address is known for `x\\nc.invalid`"),
+    ];
+    for (words, expected) in rows {
+        let (code, output) = run(&place.0, words);
+        assert!(code == Some(2) && output.contains(expected), "{words:?}: {code:?} {output:?}");
+    }
+}
+
 /// A page is sent by mail and opened on telephones. This policy has 111 classes on two devices.
 #[test]
 fn the_page_of_a_trial_has_at_most_400_kilobytes() {

@@ -257,7 +257,7 @@ mod tests {
             };
             StreamTrace { stream: Stream::steady(phase), packets: (0..1000).map(journey).collect() }
         };
-        ExchangeResult { up: course(true), down: course(false), cut: None }
+        ExchangeResult { up: course(true), down: course(false), cut: None, is_reported: true }
     }
 
     /// The largest difference between delays found and those made up, ns.

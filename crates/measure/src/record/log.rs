@@ -68,9 +68,9 @@ impl WayLog {
         self.arrived == 0
     }
 
-    /// Takes up a stream, of an exchange that was cut off or not; returns the bytes of IP packets that were
-    /// sent.
-    pub(super) fn take(&mut self, tagged: TaggedStream, trace: &StreamTrace, is_cut: bool) -> u64 {
+    /// Takes up a stream, whose outcome the remote end reported or not; returns the bytes of IP packets that
+    /// were sent.
+    pub(super) fn take(&mut self, tagged: TaggedStream, trace: &StreamTrace, is_reported: bool) -> u64 {
         self.last_from = self.phases.len();
         let before = self.packets.len();
         let mut at = before;
@@ -92,7 +92,7 @@ impl WayLog {
             packets.count() as u64 * u64::from(u32::from(phase.train.payload) + self.headers)
         };
         let bytes = self.phases[self.last_from..].iter().map(sent).sum();
-        if is_cut {
+        if !is_reported {
             // What became of these was not reported: they are not lost.
             self.packets[before..].iter_mut().filter(|packet| packet.arrived.is_none()).for_each(|packet| {
                 packet.sent = None;
@@ -123,5 +123,5 @@ pub(super) fn joined(logs: &mut [WayLog; 2]) -> ExchangeResult {
         packets: log.packets.clone(),
     };
     let [up, down] = logs;
-    ExchangeResult { up: trace(up), down: trace(down), cut: None }
+    ExchangeResult { up: trace(up), down: trace(down), cut: None, is_reported: true }
 }

@@ -94,7 +94,7 @@ fn carry_out<P: Path>(
     let exchange = Exchange { up: up.stream(), down: down.stream() };
     let outcome = path.carry_out(&exchange)?;
     for ((log, stream), trace) in logs.iter_mut().zip([up, down]).zip([&outcome.up, &outcome.down]) {
-        budget.sent += log.take(stream, trace, outcome.cut.is_some());
+        budget.sent += log.take(stream, trace, outcome.is_reported);
     }
     Ok(outcome.cut)
 }

@@ -91,7 +91,8 @@ impl Path for Line {
             // The report of what arrived there never came.
             up.packets.iter_mut().for_each(|packet| packet.arrived = None);
         }
-        Ok(ExchangeResult { up, down, cut })
+        let is_reported = cut.is_none();
+        Ok(ExchangeResult { up, down, cut, is_reported })
     }
 }
 

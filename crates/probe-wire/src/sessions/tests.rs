@@ -222,6 +222,7 @@ fn time_runs_out_a_moment_after_its_bound() {
     assert!(!sessions.is_overdue(until, call), "after its end silence counts as idleness");
     assert!(ends(&sessions, call, heard + 20 * SECOND));
     assert_eq!(sessions.on_message(heard, call, ControlMessage::Sent), SessionAction::Tell { quiet_ns: 1 });
+    assert_eq!(sessions.on_message(heard, call, ControlMessage::Stop), SessionAction::Stop { quiet_ns: 1 });
     assert_eq!(sessions.counts().exchanges, 2);
     // With a flow it may be silent as long as it likes, but not be there for ever.
     let key = sessions.key(call).expect("a session");
@@ -233,6 +234,8 @@ fn time_runs_out_a_moment_after_its_bound() {
     ));
     assert!(sessions.is_known(second) && ends(&sessions, second, 35 * SECOND));
     sessions.end_exchange(0, call);
+    let late = sessions.on_message(0, call, ControlMessage::Stop);
+    assert_eq!(late, SessionAction::Nothing, "the report had been sent when it came");
     assert!(ends(&sessions, call, 1000 * SECOND));
     assert_eq!((sessions.sessions(), sessions.counts().flows), (1, 1));
     sessions.was_overdue();

@@ -59,6 +59,8 @@ struct ServedConnection<'s> {
 struct Running {
     /// The thread that sends the download stream, if there is one.
     sender: Option<JoinHandle<Departures>>,
+    /// The client wants no more of it.
+    stopped: Arc<AtomicBool>,
     /// When the last `Alive` was sent.
     alive: u64,
     /// The client has sent everything: when its message came, and how long nothing must arrive.
@@ -105,6 +107,12 @@ impl ServedConnection<'_> {
                         running.sent.get_or_insert((self.shared.clock.now(), quiet_ns));
                     }
                 }
+                Some(SessionAction::Stop { quiet_ns }) => {
+                    if let Some(running) = &mut self.running {
+                        running.stopped.store(true, Ordering::Relaxed);
+                        running.sent.get_or_insert((self.shared.clock.now(), quiet_ns));
+                    }
+                }
                 Some(SessionAction::Flow(plan, key)) => {
                     self.line.seal(&key, Role::Server);
                     self.line.send(&ControlMessage::Go)?;
@@ -123,11 +131,12 @@ impl ServedConnection<'_> {
 
     fn start(&mut self, start: Start) -> io::Result<()> {
         self.line.send(&ControlMessage::Go)?;
+        let stopped = Arc::new(AtomicBool::new(false));
         let sender = match start.to {
             None => None,
             Some(to) => {
-                let (shared, datagrams, over) =
-                    (Arc::clone(self.shared), Arc::clone(self.datagrams), Arc::clone(&self.over));
+                let (shared, datagrams) = (Arc::clone(self.shared), Arc::clone(self.datagrams));
+                let ends = [Arc::clone(&self.over), Arc::clone(&stopped)];
                 let send = move || {
                     let Start { down, exchange, session, key, .. } = &start;
                     let (session, exchange) = (*session, *exchange);
@@ -140,12 +149,12 @@ impl ServedConnection<'_> {
                         key,
                         exchange,
                     };
-                    sending.send(|| over.load(Ordering::Relaxed) || shared.is_over())
+                    sending.send(|| ends.iter().any(|end| end.load(Ordering::Relaxed)) || shared.is_over())
                 };
                 Some(std::thread::Builder::new().name("sender".to_owned()).stack_size(STACK).spawn(send)?)
             }
         };
-        self.running = Some(Running { sender, alive: self.shared.clock.now(), sent: None });
+        self.running = Some(Running { sender, stopped, alive: self.shared.clock.now(), sent: None });
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! One exchange: a thread sends on schedule, the calling one receives, until the server has reported what it
 //! received.
 
+use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
@@ -20,6 +21,8 @@ use crate::error::Error;
 use crate::line::Came;
 use crate::sending::Sending;
 
+/// Why an exchange that was stopped is not the whole.
+const STOPPED: &str = "it was stopped";
 /// How often a hello is sent until one is answered, and how long each is waited for.
 const HELLOS: u32 = 8;
 const HELLO_WAIT: Duration = Duration::from_millis(400);
@@ -31,6 +34,8 @@ const ALIVE_NS: u64 = 1_000_000_000;
 const LOOK: Duration = Duration::from_millis(50);
 /// Lost packets are not waited for longer than this beyond two round trips, ns.
 const QUIET_NS: u64 = 300_000_000;
+/// The server's report on an exchange that was stopped is waited for so long, ns.
+const STOPPED_NS: u64 = 3_000_000_000;
 
 pub(super) fn carry_out(
     server_session: &mut ServerSession,
@@ -48,6 +53,7 @@ pub(super) fn carry_out(
     let (clock, socket) = (server_session.clock.clone(), server_session.socket.clone());
     let (to, session, number) = (server_session.server, server_session.session, server_session.exchange);
     let key = server_session.key.packets(Role::Client);
+    let stop = server_session.stop;
     let mut taking = Taking::new(server_session, exchange, quiet_ns);
     let sent = std::thread::scope(|scope| {
         let sender = || {
@@ -60,7 +66,8 @@ pub(super) fn carry_out(
                 key: &key,
                 exchange: number,
             };
-            sending.send(|| over.load(Ordering::Relaxed))
+            let is_over = || [Some(&over), stop].iter().flatten().any(|flag| flag.load(Ordering::Relaxed));
+            sending.send(is_over)
         };
         let sender = std::thread::Builder::new().name("sender".to_owned()).spawn_scoped(scope, sender);
         let sender = sender.map_err(Error::io("start a thread"))?;
@@ -117,8 +124,10 @@ struct Taking<'f> {
     up: PacketArrivals,
     departed: Departures,
     reported: bool,
-    /// When we reported that all is sent.
-    finished_at: Option<u64>,
+    /// We said that all is sent.
+    has_finished: bool,
+    /// When we said that the exchange ends early.
+    stopped_at: Option<u64>,
     cut: Option<String>,
 }
 
@@ -133,7 +142,8 @@ impl<'f> Taking<'f> {
             up: PacketArrivals::new(up),
             departed: Departures::new(down),
             reported: false,
-            finished_at: None,
+            has_finished: false,
+            stopped_at: None,
             cut: None,
         }
     }
@@ -151,15 +161,12 @@ impl<'f> Taking<'f> {
             {
                 return;
             }
-            if self.finished_at.is_none() && sender.is_finished() {
-                self.finished_at = Some(now);
-                if let Err(error) = self.session.line.send(&ControlMessage::Sent) {
-                    self.broken(&error.to_string());
-                    return;
-                }
+            if let Err(error) = self.report_end(sender, now) {
+                self.broken(&error.to_string());
+                return;
             }
-            if self.session.is_stopped() {
-                self.broken("it was stopped");
+            if self.stopped_at.is_some_and(|at| now.saturating_sub(at) > STOPPED_NS) {
+                self.broken(STOPPED);
                 return;
             }
             if now.saturating_sub(alive) > ALIVE_NS && !self.reported {
@@ -179,6 +186,19 @@ impl<'f> Taking<'f> {
                 self.broken(&format!("it has said nothing for {} s", SILENT_NS / 1_000_000_000));
             }
         }
+    }
+
+    /// Says that all of ours is sent, and that nothing more is wanted once we are to stop.
+    fn report_end(&mut self, sender: &ScopedJoinHandle<'_, Departures>, now: u64) -> io::Result<()> {
+        if !self.has_finished && sender.is_finished() {
+            self.has_finished = true;
+            self.session.line.send(&ControlMessage::Sent)?;
+        }
+        if self.has_finished && self.stopped_at.is_none() && self.session.is_stopped() {
+            self.stopped_at = Some(now);
+            self.session.line.send(&ControlMessage::Stop)?;
+        }
+        Ok(())
     }
 
     fn take_packets(&mut self) {
@@ -241,16 +261,16 @@ impl<'f> Taking<'f> {
 
     /// There is no going on, in this exchange and with this server.
     fn broken(&mut self, why: &str) {
-        let why = if self.session.is_stopped() {
-            "it was stopped".to_owned()
-        } else {
-            format!("the server is gone: {why}")
-        };
+        let why =
+            if self.session.is_stopped() { STOPPED.to_owned() } else { format!("the server is gone: {why}") };
         self.cut = Some(why.clone());
         self.session.broken = Some(why);
     }
 
-    fn outcome(self, exchange: &Exchange, sent: &Departures) -> ExchangeResult {
+    fn outcome(mut self, exchange: &Exchange, sent: &Departures) -> ExchangeResult {
+        if self.stopped_at.is_some() && self.cut.is_none() {
+            self.broken(STOPPED);
+        }
         let up = stream_trace(&exchange.up, sent.all(), &self.up);
         // Each received packet carries its sending time; those of lost packets only the server knows.
         let departed = self.departed.all().zip(self.stamps.all()).map(|(reported, stamp)| reported.or(stamp));
@@ -258,7 +278,7 @@ impl<'f> Taking<'f> {
         for (worst, trace) in self.session.late.iter_mut().zip([&up, &down]) {
             *worst = late(trace).unwrap_or(0).max(*worst);
         }
-        ExchangeResult { up, down, cut: self.cut }
+        ExchangeResult { up, down, cut: self.cut, is_reported: self.reported }
     }
 }
 

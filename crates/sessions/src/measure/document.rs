@@ -55,9 +55,9 @@ impl Ways {
 
 /// Which uploaded packets arrived only the server can report: when it is gone, that is unknown.
 fn known(outcome: &ExchangeResult) -> ExchangeResult {
-    match outcome.cut {
-        None => outcome.clone(),
-        Some(_) => ExchangeResult { up: StreamTrace::default(), ..outcome.clone() },
+    match outcome.is_reported {
+        true => outcome.clone(),
+        false => ExchangeResult { up: StreamTrace::default(), ..outcome.clone() },
     }
 }
 
