@@ -1,4 +1,4 @@
-//! Words of a line, split as a shell splits them.
+//! Words of a line, split as a shell splits them; names of an option, separated by commas.
 
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,11 @@ pub(crate) fn split(text: &str) -> Vec<String> {
     }
     words.extend(word);
     words
+}
+
+/// The names of an option that separates them by commas; `\,` is a comma of a name.
+pub(crate) fn names(values: &[String]) -> Vec<String> {
+    values.iter().flat_map(|value| tidegate_scenario::split_names(value, ',')).collect()
 }
 
 /// The file and the arguments of `--policy 'FILE ARGS'`; a file whose name has blanks is found first.

@@ -72,8 +72,15 @@ impl GymLine {
     /// As for [`GymLine::new`].
     pub fn of_trace(name: &str, trace: &Trace, most: Option<u64>) -> Result<GymLine, String> {
         let up = trace.scaled(0.25).unwrap_or_else(|_| trace.clone());
-        let buffers = PerDirection { up: USUAL_BUFFER, down: USUAL_BUFFER };
-        GymLine::new(name, PerDirection { up, down: trace.clone() }, buffers, most)
+        GymLine::of_pair(name, PerDirection { up, down: trace.clone() }, most)
+    }
+
+    /// The recordings of both directions.
+    ///
+    /// # Errors
+    /// As for [`GymLine::new`].
+    pub fn of_pair(name: &str, traces: PerDirection<Trace>, most: Option<u64>) -> Result<GymLine, String> {
+        GymLine::new(name, traces, PerDirection { up: USUAL_BUFFER, down: USUAL_BUFFER }, most)
     }
 
     /// Mean rates, bit/s.

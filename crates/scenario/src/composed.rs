@@ -5,8 +5,9 @@
 //! drive.csv:column=DL_bitrate:skip=30s:length=2min + city.csv:scale=0.5:loop=3
 //! ```
 
+use crate::presets::PresetDirection;
 use crate::quantities;
-use crate::recorded::{BadRecording, Taken, delays, read};
+use crate::recorded::{BadRecording, Taken, cut, delays, read};
 use tidegate_packet::Nanos;
 use tidegate_sim::Trace;
 
@@ -14,6 +15,8 @@ use tidegate_sim::Trace;
 pub(crate) const MAX_PARTS: usize = 64;
 /// The most times that a recording is repeated.
 pub(crate) const MAX_LOOPS: u64 = 10_000;
+/// The seed of a preset whose seed is not given.
+pub(crate) const USUAL_SEED: u64 = 1;
 /// The factors by which rates may be multiplied.
 pub(crate) const SCALES: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
@@ -63,10 +66,13 @@ pub(crate) fn with_delays(trace: Trace, text: &str) -> Result<Trace, BadRecordin
     trace.with_delays(steps).map_err(|(_, why)| BadRecording::new(1, why, how))
 }
 
-/// A file of a recording, and how it is taken.
+/// A file of a recording, or a direction of a preset, and how it is taken.
 #[derive(Clone, Debug)]
 struct SpecPart {
     file: String,
+    /// It is no file: this is generated, from the seed.
+    preset: Option<PresetDirection>,
+    seed: Option<u64>,
     delays: Option<String>,
     taken: Taken,
     shaping: Shaping,
@@ -74,15 +80,42 @@ struct SpecPart {
     options: Vec<(String, String)>,
 }
 
-/// A trace as a command line names it: a file, or several joined by `+`, each with options behind it, such as
-/// `lte.csv:skip=30s:scale=0.5`.
+/// A trace as a command line names it: a file or a direction of a preset, or several joined by `+`, each with
+/// options behind it, such as `lte.csv:skip=30s:scale=0.5+lte/down:seed=2`.
 #[derive(Clone, Debug)]
 pub struct TraceSpec {
     parts: Vec<SpecPart>,
 }
 
-/// The options of a file: those that a link's `trace` in a scenario has.
-const KEYS: [&str; 7] = ["column", "scale", "skip", "length", "offset", "loop", "delays"];
+/// The options of a file or a preset: those that a link's `trace` in a scenario has.
+const KEYS: [&str; 8] = ["column", "scale", "skip", "length", "offset", "loop", "delays", "seed"];
+
+/// Names separated by a letter. One with a backslash before it is a letter of a name.
+///
+/// ```
+/// use tidegate_scenario::split_names;
+///
+/// assert_eq!(split_names(r"a.csv,b\,c.csv,", ','), ["a.csv", "b,c.csv", ""]);
+/// ```
+pub fn split_names(text: &str, separator: char) -> Vec<String> {
+    let (mut names, mut name) = (Vec::new(), String::new());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' if letters.peek() == Some(&separator) => name.extend(letters.next()),
+            _ if letter == separator => names.push(std::mem::take(&mut name)),
+            _ => name.push(letter),
+        }
+    }
+    names.push(name);
+    names
+}
+
+/// The reverse of [`split_names`].
+pub fn joined_names<'n>(names: impl IntoIterator<Item = &'n str>, separator: char) -> String {
+    let escaped = names.into_iter().map(|name| name.replace(separator, &format!("\\{separator}")));
+    escaped.collect::<Vec<_>>().join(separator.encode_utf8(&mut [0; 4]))
+}
 
 impl TraceSpec {
     /// Reads it. `exists` says whether there is a file of a name: names may contain what separates others.
@@ -90,18 +123,16 @@ impl TraceSpec {
     /// # Errors
     /// What is wrong with an option, and what to write instead.
     pub fn parse(text: &str, exists: &dyn Fn(&str) -> bool) -> Result<TraceSpec, String> {
-        let (name, _) = split_options(text);
-        let texts: Vec<&str> = if exists(text) || exists(name) || !text.contains('+') {
-            [text].into()
-        } else {
-            text.split('+').collect()
-        };
+        let (name, options) = split_options(text);
+        let is_one = || exists(name) && options.iter().all(|(_, value)| !value.contains('+'));
+        let texts = if exists(text) || is_one() { vec![text.to_owned()] } else { split_names(text, '+') };
         if texts.len() > MAX_PARTS {
             return Err(format!("more than {MAX_PARTS} recordings are joined"));
         }
         let last = texts.len() - 1;
         let parts = texts.into_iter().enumerate().map(|(at, text)| {
-            let part = if exists(text) { SpecPart::of(text, &[]) } else { SpecPart::parse(text) }?;
+            let (file, options) = if exists(&text) { (&*text, vec![]) } else { split_options(&text) };
+            let part = SpecPart::of(file, &options, exists(file))?;
             if let Some((_, last)) = part.file.rsplit_once(':')
                 && let Some((key, _)) = last.split_once('=')
                 && !exists(&part.file)
@@ -123,14 +154,14 @@ impl TraceSpec {
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.parts
             .iter()
-            .flat_map(|part| [Some(&part.file), part.delays.as_ref()])
+            .flat_map(|part| [Some(&part.file).filter(|_| part.preset.is_none()), part.delays.as_ref()])
             .flatten()
             .map(String::as_str)
     }
 
     /// Does it name one file and nothing more?
     pub fn is_plain(&self) -> bool {
-        matches!(&self.parts[..], [part] if part.options.is_empty())
+        matches!(&self.parts[..], [part] if part.options.is_empty() && part.preset.is_none())
     }
 
     /// The trace; `text` reads a file.
@@ -179,7 +210,6 @@ fn split_options(text: &str) -> (&str, Vec<(&str, &str)>) {
     while let Some((before, last)) = name.rsplit_once(':')
         && let Some((key, value)) = last.split_once('=')
         && KEYS.contains(&key)
-        && !value.contains('+')
     {
         options.insert(0, (key, value));
         name = before;
@@ -188,17 +218,14 @@ fn split_options(text: &str) -> (&str, Vec<(&str, &str)>) {
 }
 
 impl SpecPart {
-    fn parse(text: &str) -> Result<SpecPart, String> {
-        let (file, options) = split_options(text);
-        SpecPart::of(file, &options)
-    }
-
-    fn of(file: &str, options: &[(&str, &str)]) -> Result<SpecPart, String> {
+    fn of(file: &str, options: &[(&str, &str)], exists: bool) -> Result<SpecPart, String> {
         if file.is_empty() {
             return Err("a recording has no name: write FILE, or FILE+FILE".into());
         }
         let mut part = SpecPart {
             file: file.to_owned(),
+            preset: if exists { None } else { PresetDirection::named(file) },
+            seed: None,
             delays: None,
             taken: Taken::default(),
             shaping: Shaping::default(),
@@ -209,6 +236,12 @@ impl SpecPart {
                 return Err(format!("{file}: {key} is given twice"));
             }
             part.set(key, value).map_err(|why| format!("{file}: {key}={value}: {why}"))?;
+        }
+        if part.preset.is_some() && (part.delays.is_some() || part.taken.column.is_some()) {
+            return Err(format!("{file}: a preset has one rate and its delays: leave out column and delays"));
+        }
+        if part.preset.is_none() && part.seed.is_some() {
+            return Err(format!("{file}: seed is of a preset, such as lte/down"));
         }
         Ok(part)
     }
@@ -224,11 +257,17 @@ impl SpecPart {
                 let factor = value.parse::<f64>().ok().filter(|factor| SCALES.contains(factor));
                 self.taken.scale = factor.ok_or("write a factor from 0.000001 to 1000000, such as 0.5")?;
             }
+            "seed" => {
+                let seed = value.parse::<u64>().ok().filter(|seed| *seed <= i64::MAX as u64);
+                self.seed = Some(seed.ok_or("write a whole number from 0 on")?);
+            }
             _ if value == "false" => self.shaping.is_lasting = true,
+            // As without it.
+            _ if value == "true" => {}
             _ => {
                 let times = value.parse::<u64>().ok().filter(|times| (1..=MAX_LOOPS).contains(times));
-                let times =
-                    times.ok_or_else(|| format!("write how many times, 1 to {MAX_LOOPS}, or false"))?;
+                let times = times
+                    .ok_or_else(|| format!("write how many times, 1 to {MAX_LOOPS}, or true or false"))?;
                 self.shaping.loops = times as u32;
             }
         }
@@ -239,24 +278,31 @@ impl SpecPart {
         let place = |file: &str, wrong: BadRecording| {
             format!("{file}:{}: {}; {}", wrong.line, wrong.why, wrong.remedy)
         };
-        let mut trace = read(&text(&self.file)?, &self.taken).map_err(|wrong| place(&self.file, wrong))?;
+        let failed = |why: String| format!("{}: {why}", self.file);
+        let mut trace = match self.preset {
+            Some(preset) => {
+                let whole = preset.trace(self.seed.unwrap_or(USUAL_SEED));
+                cut(whole, self.taken.skip, self.taken.scale).map_err(failed)?
+            }
+            None => read(&text(&self.file)?, &self.taken).map_err(|wrong| place(&self.file, wrong))?,
+        };
         if let Some(file) = &self.delays {
             trace = with_delays(trace, &text(file)?).map_err(|wrong| place(file, wrong))?;
         }
         // Of several joined ones only the whole lasts.
         let shaping = Shaping { is_lasting: false, ..self.shaping };
-        shaping.of(trace).map_err(|why| format!("{}: {why}", self.file))
+        shaping.of(trace).map_err(failed)
     }
 
     fn to_toml<E>(&self, path: &dyn Fn(&str) -> Result<String, E>, is_joined: bool) -> Result<String, E> {
-        let file = toml_text(&path(&self.file)?);
-        if self.options.is_empty() {
-            return Ok(file);
-        }
-        let mut keys = vec![format!("file = {file}")];
+        let mut keys = match self.preset {
+            Some(_) => vec![format!("preset = {}", toml_text(&self.file))],
+            None if self.options.is_empty() => return Ok(toml_text(&path(&self.file)?)),
+            None => vec![format!("file = {}", toml_text(&path(&self.file)?))],
+        };
         for (key, value) in &self.options {
             keys.push(match key.as_str() {
-                "scale" => format!("scale = {value}"),
+                "scale" | "seed" => format!("{key} = {value}"),
                 "loop" if value == "false" && is_joined => continue,
                 "loop" => format!("loop = {value}"),
                 "delays" => format!("delays = {}", toml_text(&path(value)?)),
@@ -283,6 +329,7 @@ fn toml_text(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::presets::LinePreset;
 
     fn files(name: &str) -> Result<String, String> {
         match name {
@@ -291,6 +338,7 @@ mod tests {
             "bw.txt" => Ok("1\n2\n3\n4\n".into()),
             "delay.txt" => Ok("24\n18\n".into()),
             "wrong.txt" => Ok("24\nx\n".into()),
+            "lossy.csv" => Ok("time,rate_mbit,delay_ms,loss_percent\n0,1,5,3\n1,2,6,0\n".into()),
             "out.csv" => Ok("time,rate_mbit,delay_ms\n0,1,5\n1,2,6\n".into()),
             _ => Err(format!("{name}: there is no such file")),
         }
@@ -320,6 +368,8 @@ mod tests {
             ("a.csv:skip=1s:length=1s:loop=3", [2; 6]),
             ("a.csv:scale=2:offset=1s", [4, 6, 2, 4, 6, 2]),
             ("a.csv:loop=false", [1, 2, 3, 3, 3, 3]),
+            ("a.csv:loop=true", [1, 2, 3, 1, 2, 3]),
+            (r"a.csv:length=1s+b\+c.csv:column=up_mbit:loop=true", [1, 1, 1, 1, 1, 1]),
             ("b+c.csv:column=down_mbit", [8, 16, 8, 16, 8, 16]),
             ("a.csv:length=1s+a.csv:skip=2s:loop=2", [1, 3, 3, 1, 3, 3]),
             ("a.csv:length=1s+a.csv:skip=2s:loop=2:loop=false", [0; 6]),
@@ -336,6 +386,29 @@ mod tests {
         assert_eq!(half.mean_rate(), Some(6_000_000));
     }
 
+    /// A direction of a preset stands beside files; one file has losses, and the preset none.
+    #[test]
+    fn presets_are_parts() {
+        let lte = LinePreset::named("lte").expect("a preset");
+        let whole = |text: &str| trace(text).expect(text);
+        assert_eq!(whole("lte/up"), lte.line(1).up);
+        assert_eq!(whole("lte/down:seed=2"), lte.line(2).down);
+        let joined = whole("lossy.csv+lte/down:seed=3:length=2s:scale=0.5");
+        assert_eq!(joined.length(), Nanos::secs(4));
+        let part = lte.line(3).down.part(Nanos(0), Some(Nanos::secs(2))).and_then(|part| part.scaled(0.5));
+        let part = part.expect("a part");
+        for at in [0, 500, 1500] {
+            let [from, to] = [at, at + 100].map(Nanos::millis);
+            let carried = |trace: &Trace, by: Nanos| trace.carries(Nanos(from.0 + by.0), Nanos(to.0 + by.0));
+            assert_eq!(carried(&joined, Nanos::secs(2)), carried(&part, Nanos(0)), "{at}");
+        }
+        assert!(joined.has_losses() && !part.has_losses());
+        // A file of such a name comes first.
+        let spec = TraceSpec::parse("lte/up", &|name| name == "lte/up").expect("a file");
+        assert!(spec.is_plain() && spec.files().eq(["lte/up"]));
+        assert_eq!(joined_names(["a,b", "c"], ','), r"a\,b,c");
+    }
+
     #[test]
     fn what_is_wrong_has_its_file() {
         for (text, expected) in [
@@ -349,7 +422,11 @@ mod tests {
                 "a.csv:skp=1s",
                 "a.csv:skp=1s: `skp` is no option of a recording; there are column, scale, skip, length",
             ),
-            ("a.csv:loop=0", "a.csv: loop=0: write how many times, 1 to 10000, or false"),
+            ("a.csv:loop=0", "a.csv: loop=0: write how many times, 1 to 10000, or true or false"),
+            ("lte/up:column=x", "lte/up: a preset has one rate and its delays: leave out column and delays"),
+            ("lte/up:seed=-1", "lte/up: seed=-1: write a whole number from 0 on"),
+            ("a.csv:seed=2", "a.csv: seed is of a preset, such as lte/down"),
+            ("lte/sideways", "lte/sideways: there is no such file"),
             ("a.csv:scale=2:scale=2", "a.csv: scale is given twice"),
             ("bw.txt:delays=wrong.txt", "wrong.txt:2: `x` is no delay; one delay in milliseconds per line"),
             ("out.csv:delays=delay.txt", "delay.txt:1: the recording has delays already; leave `delays` out"),
@@ -379,6 +456,11 @@ mod tests {
                 .into())
         );
         assert_eq!(toml_text("a \"b\"\\\n\u{7f}é"), "\"a \\\"b\\\"\\\\\\u000a\\u007fé\"");
+        assert_eq!(toml("lte/up"), Ok("{ preset = \"lte/up\" }".into()));
+        assert_eq!(
+            toml("lte/up:seed=2:skip=1s+a.csv"),
+            Ok("{ join = [{ preset = \"lte/up\", seed = 2, skip = \"1s\" }, \"/d/a.csv\"] }".into())
+        );
         assert_eq!(toml("a.csv:loop=false"), Ok("{ file = \"/d/a.csv\", loop = false }".into()));
         assert_eq!(
             spec("a.csv:delays=b").map(|spec| spec.files().collect::<Vec<_>>().join(" ")),

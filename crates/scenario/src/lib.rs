@@ -69,7 +69,7 @@ pub mod tables;
 pub mod transactions;
 
 pub use choice::CaseChoice;
-pub use composed::TraceSpec;
+pub use composed::{TraceSpec, joined_names, split_names};
 pub use drive::run;
 pub use expectations::check;
 pub use experiment::{can_be_simulated, cases, link_seconds, simulate, simulate_case};

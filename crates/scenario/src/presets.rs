@@ -47,6 +47,30 @@ const LENGTH: Nanos = Nanos::secs(300);
 const MEGABIT: f64 = 1e6;
 const SECOND: f64 = 1e9;
 
+/// One direction of a preset, by its name: `lte/down`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PresetDirection {
+    preset: &'static LinePreset,
+    is_up: bool,
+}
+
+impl PresetDirection {
+    pub(crate) fn named(name: &str) -> Option<PresetDirection> {
+        let (preset, way) = name.rsplit_once('/')?;
+        let is_up = match way {
+            "up" => true,
+            "down" => false,
+            _ => return None,
+        };
+        Some(PresetDirection { preset: LinePreset::named(preset)?, is_up })
+    }
+
+    pub(crate) fn trace(self, seed: u64) -> Trace {
+        let VaryingLine { up, down } = self.preset.line(seed);
+        if self.is_up { up } else { down }
+    }
+}
+
 /// All of them.
 pub const LINE_PRESETS: [LinePreset; 5] = [
     LinePreset {

@@ -116,7 +116,7 @@ pub(crate) fn delays(text: &str) -> Result<Vec<(Nanos, Nanos)>, BadRecording> {
         }
         let delay = line.parse::<f64>().ok().filter(|ms| ms.is_finite() && *ms >= 0.0);
         let Some(delay) = delay else {
-            return Err(BadRecording::new(number, format!("`{line}` is no delay"), how));
+            return Err(BadRecording::new(number, format!("{} is no delay", quoted(line)), how));
         };
         if delay > LATEST * 1e3 {
             return Err(BadRecording::new(
@@ -140,16 +140,29 @@ fn mahimahi(text: &str, taken: &Taken) -> Result<Trace, BadRecording> {
     if taken.column.is_some() {
         return Err(BadRecording::new(1, "a file of mahimahi's has no columns", "leave `column` out"));
     }
-    let mut trace = Trace::parse(text).map_err(|(line, why)| BadRecording::new(line, why, how))?;
-    // It counts packets; what is cut or scaled is what each millisecond carries.
-    let failed = |why: String| BadRecording::new(1, why, "skip less, or scale by less");
-    if taken.skip > Nanos(0) {
-        trace = trace.part(taken.skip, None).map_err(failed)?;
-    }
-    if taken.scale == 1.0 {
+    let trace = Trace::parse(text).map_err(|(line, why)| BadRecording::new(line, why, how))?;
+    cut(trace, taken.skip, taken.scale)
+        .map_err(|why| BadRecording::new(1, why, "skip less, or scale by less"))
+}
+
+/// A trace without its beginning, its rates multiplied. One that counts packets then has what each
+/// millisecond carries.
+///
+/// # Errors
+/// Nothing is left, or it is more than can be kept.
+pub(crate) fn cut(trace: Trace, skip: Nanos, scale: f64) -> Result<Trace, String> {
+    let trace = if skip > Nanos(0) { trace.part(skip, None)? } else { trace };
+    if scale == 1.0 {
         return Ok(trace);
     }
-    trace.with_rates().and_then(|trace| trace.scaled(taken.scale)).map_err(failed)
+    trace.with_rates()?.scaled(scale)
+}
+
+/// What an error quotes of a cell or a row, which may be a whole file: so many characters at most.
+const QUOTED: usize = 60;
+
+fn quoted(text: &str) -> String {
+    format!("`{}`", tidegate_text::excerpt(text, (0, 0), QUOTED).0)
 }
 
 /// A row of a recording: from when on, or until when, and what was recorded.
@@ -187,10 +200,14 @@ fn seconds_and_megabits(text: &str, taken: &Taken) -> Result<Trace, BadRecording
         }
         let found: Vec<f64> = words.iter().filter_map(|word| word.parse().ok()).collect();
         let [seconds, rate] = found[..] else {
-            return Err(BadRecording::new(number, format!("`{}` is no such row", line.trim()), how));
+            return Err(BadRecording::new(number, format!("{} is no such row", quoted(line.trim())), how));
         };
         if !seconds.is_finite() || !(0.0..f64::INFINITY).contains(&rate) {
-            return Err(BadRecording::new(number, format!("`{}` is no time with a rate", line.trim()), how));
+            return Err(BadRecording::new(
+                number,
+                format!("{} is no time with a rate", quoted(line.trim())),
+                how,
+            ));
         }
         // It is the rate of the time that ends here.
         if let Some(before) = rows.last_mut() {
@@ -257,7 +274,8 @@ impl Same {
             let first = first.get_or_insert_with(|| value.to_owned());
             if first != value {
                 let line = record.position().map_or(1, |position| position.line() as usize);
-                let why = format!("{name} is `{value}`, and before it was `{first}`: these are two paths");
+                let (now, before) = (quoted(value), quoted(first));
+                let why = format!("{name} is {now}, and before it was {before}: these are two paths");
                 return Err(BadRecording::new(line, why, "write the rows of one of them into a file"));
             }
         }
@@ -302,7 +320,9 @@ impl Columns {
         let rate = match (&taken.column, &rates[..]) {
             (Some(wanted), _) => match rates.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(wanted)) {
                 Some((at, _, scale)) => Some((*at, *scale)),
-                None => return Err(several(&rates, format!("there is no column of rates `{wanted}`"))),
+                None => {
+                    return Err(several(&rates, format!("there is no column of rates {}", quoted(wanted))));
+                }
             },
             (None, []) => None,
             // What was used is not what the line could carry.
@@ -339,7 +359,7 @@ impl Columns {
                     "write a number from 0 on, and the unit behind it or in the column's name ({})",
                     what.1
                 );
-                BadRecording::new(line, format!("`{text}` is no {name}"), how)
+                BadRecording::new(line, format!("{} is no {name}", quoted(text)), how)
             })
         };
         let rate =
@@ -358,7 +378,7 @@ impl Columns {
         let seconds = text.parse::<f64>().ok().map(|number| number * scale).or_else(|| time_of_day(text));
         let Some(seconds) = seconds.filter(|seconds| seconds.is_finite()) else {
             let how = "write seconds, or a date and a time (2018.01.25_08.03.28)";
-            return Err(BadRecording::new(line, format!("`{text}` is no time"), how));
+            return Err(BadRecording::new(line, format!("{} is no time", quoted(text)), how));
         };
         Ok(Row { line, seconds, rate, delay, loss })
     }
@@ -487,6 +507,27 @@ mod tests {
         read(text, &Taken::default())
             .map(|trace| (trace.mean_rate(), trace.mean_delay()))
             .map_err(|wrong| format!("{}: {} ({})", wrong.line, wrong.why, wrong.remedy))
+    }
+
+    /// A cell may be a whole file: what an error quotes of it fits a line.
+    #[test]
+    fn what_is_quoted_of_a_recording_has_an_end() {
+        let long = "x".repeat(3_000_000);
+        let named = "site_name;timestamp_start;packet_loss;ping_avg;target\n";
+        for text in [
+            format!("time,rate_kbit\n0,{long}\n"),
+            format!("time,rate_kbit\n{long},1\n"),
+            format!("0 1\n1 {long}\n"),
+            format!("0 1\n1 -{}\n", "9".repeat(100_000)),
+            format!("1\n{long}\n"),
+            format!("{named}a;1;0;20;{long}\na;2;0;20;b\n"),
+        ] {
+            let why = recording(&text).expect_err("it is wrong").why;
+            assert!(why.len() < 300, "{} bytes: {}", why.len(), &why[..300]);
+        }
+        let taken = Taken { column: Some(long.clone()), ..Taken::default() };
+        let why = read("time,rate_kbit\n0,1\n", &taken).expect_err("no such column").why;
+        assert!(why.len() < 300 && delays(&long).expect_err("no delay").why.len() < 300, "{}", why.len());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! presets, recordings, failures ─▶ cases ─▶ sessions::gym (all processors) ─▶ GymDocument ─▶ text | JSON | page
 //! ```
 
+mod lines;
 mod options;
 mod text;
 
@@ -14,29 +15,19 @@ use crate::outputs::{self, Form, ReportFile};
 use crate::sweep::results::SCALE;
 use anyhow::{Context, bail};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use tidegate_control::{CakeAutorateSettings, PerDirection, RateLimits};
-use tidegate_gym::{
-    ControllerChoice, GYM_FORM, GymCase, GymDocument, GymLine, GymLoad, NAMED_FAILURES, compare,
-};
+use tidegate_gym::{ControllerChoice, GYM_FORM, GymCase, GymDocument, GymLoad, NAMED_FAILURES, compare};
 use tidegate_packet::Nanos;
 use tidegate_report::chart::{Drawing, Theme, file, png};
-use tidegate_scenario::presets::{LINE_PRESETS, LinePreset};
-use tidegate_scenario::shell::quoted;
-use tidegate_scenario::{TraceSpec, recording};
+use tidegate_scenario::shell::{quoted, quoted_path};
 use tidegate_sessions::gym::{GymJob, GymWatch, MAX_CASES, details, play};
 
 /// Pixels of a picture's width.
 const WIDTH: f64 = 720.0;
-/// Files of a directory that are taken for recordings at most.
-const MAX_FILES: usize = 1000;
 /// Cases in detail on a page if none is asked for.
 const DETAILS: usize = 6;
-/// The most files that are named as passed over.
-const MAX_NOTES: usize = 10;
-/// Lines of one preset begin so far apart in their recordings, in seconds, within so many.
-const APART: (u64, u64) = (37, 270);
 
 /// Plays `tidegate gym`.
 pub fn command(options: &Options) -> ExitCode {
@@ -54,11 +45,14 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let named: Vec<ControllerChoice> =
         baselines().into_iter().filter(|one| !controllers.contains(one)).collect();
     let all: Vec<ControllerChoice> = controllers.iter().cloned().chain(named.iter().cloned()).collect();
-    let (cases, abouts) = cases(options)?;
-    let wanted = wanted(options, &cases)?;
-    let is_picture = |file: &ReportFile| matches!(file.form, Form::Svg | Form::Png);
+    let (mut cases, mut abouts) = cases(options)?;
+    let mut wanted = wanted(options, &cases)?;
     if options.output.iter().any(is_picture) && wanted.len() != 1 {
         bail!("a picture shows one case: name it with --detail, as in `--detail {}`", cases[0].name);
+    }
+    if let ([only], true) = (&wanted[..], is_picture_only(options)) {
+        (cases, abouts) = (vec![cases.swap_remove(*only)], vec![abouts.swap_remove(*only)]);
+        wanted = vec![0];
     }
     crate::output::may_write(outputs::paths(&options.output))?;
     let columns = "playing  1234567/1234567 runs, 10m left".len();
@@ -111,6 +105,16 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         crate::output::report(&text::report(&document, options.cases));
     }
     Ok(if document.failures.is_empty() { CliExit::Yes } else { CliExit::No })
+}
+
+fn is_picture(file: &ReportFile) -> bool {
+    matches!(file.form, Form::Svg | Form::Png)
+}
+
+/// A picture is all that is wanted: then its case is all that is played.
+fn is_picture_only(options: &Options) -> bool {
+    let has_picture = !options.output.is_empty() && options.output.iter().all(is_picture);
+    has_picture && !options.json && !options.cases
 }
 
 /// The case in detail, with the first controller.
@@ -198,7 +202,7 @@ fn cases(options: &Options) -> anyhow::Result<(Vec<GymCase>, Vec<String>)> {
         let usual = || GymLoad::NAMED.iter().map(|(_, load, _)| *load).filter(|load| *load != GymLoad::Idle);
         let loads: Vec<GymLoad> =
             if options.loads.is_empty() { usual().collect() } else { options.loads.clone() };
-        for (line, about) in lines(options)? {
+        for (line, about) in lines::lines(options)? {
             for load in &loads {
                 cases.push(GymCase::new(line.clone(), *load, options.seed));
                 let what = GymLoad::NAMED.iter().find(|(_, of, _)| of == load).map_or("", |(.., what)| *what);
@@ -216,120 +220,6 @@ fn cases(options: &Options) -> anyhow::Result<(Vec<GymCase>, Vec<String>)> {
         }
     }
     Ok((cases, abouts))
-}
-
-fn lines(options: &Options) -> anyhow::Result<Vec<(GymLine, String)>> {
-    let most = Some(options.mean.as_bits()).filter(|mean| *mean > 0);
-    let mut lines: Vec<(GymLine, String)> = Vec::new();
-    let mut of_preset = |preset: &LinePreset| -> anyhow::Result<()> {
-        for n in 0..u64::from(options.lines) {
-            let seed = options.seed.wrapping_add(n);
-            let mut line = GymLine::preset(preset, seed, most).map_err(anyhow::Error::msg)?;
-            line.skip = Nanos::secs(seed.wrapping_mul(APART.0) % APART.1);
-            // What is said of its rates is of the preset's own.
-            let about = match line.slowed {
-                slowed if slowed < 1.0 => {
-                    format!("{} (slowed down {:.1} times here)", preset.about, 1.0 / slowed)
-                }
-                _ => preset.about.to_owned(),
-            };
-            lines.push((line, about));
-        }
-        Ok(())
-    };
-    // Of a directory, and what stands in it besides recordings is passed over.
-    let mut files: Vec<(PathBuf, bool)> = Vec::new();
-    let mut composed = Vec::new();
-    if options.traces.is_empty() {
-        LINE_PRESETS.iter().try_for_each(&mut of_preset)?;
-    }
-    for (at, what) in options.traces.iter().enumerate() {
-        if options.traces[..at].contains(what) {
-            bail!("--traces: {what} is given twice");
-        }
-        if let Some(preset) = LinePreset::named(what) {
-            of_preset(preset)?;
-            continue;
-        }
-        let path = Path::new(what);
-        if path.is_dir() {
-            files.extend(of_directory(path)?.into_iter().map(|file| (file, true)));
-        } else if path.exists() {
-            files.push((path.to_owned(), false));
-        } else {
-            let spec =
-                TraceSpec::parse(what, &|name| Path::new(name).exists()).map_err(anyhow::Error::msg)?;
-            if spec.is_plain() {
-                bail!(
-                    "{what}: there is no such file, and no such preset; presets are {}",
-                    LinePreset::names()
-                );
-            }
-            let text = |name: &str| {
-                crate::input::scenario(Path::new(name)).map_err(|error| format!("{name}: {error}"))
-            };
-            let trace = spec.read(&text).map_err(anyhow::Error::msg)?;
-            composed.push((GymLine::of_trace(what, &trace, most).map_err(anyhow::Error::msg)?, what));
-        }
-    }
-    let about = |(line, what)| (line, format!("{what}, a quarter of it up"));
-    lines.extend(composed.into_iter().map(about));
-    let mut passed_over = 0;
-    for (path, of_directory) in files {
-        let wrong = |why: String| anyhow::anyhow!("{}: {why}", path.display());
-        let read = crate::input::scenario(&path).with_context(|| path.display().to_string());
-        let trace = read.map_err(|error| (error, true)).and_then(|text| {
-            recording(&text).map_err(|bad| {
-                let why = wrong(format!("line {}: {}: {}", bad.line, bad.why, bad.remedy));
-                (why, bad.line <= first_line(&text))
-            })
-        });
-        let trace = match trace {
-            Ok(trace) => trace,
-            Err((why, true)) if of_directory => {
-                passed_over += 1;
-                if passed_over <= MAX_NOTES {
-                    crate::output::note(format_args!("tidegate gym: passed over as no recording: {why:#}\n"));
-                }
-                continue;
-            }
-            Err((why, _)) => return Err(why),
-        };
-        let name = path.file_stem().map_or_else(|| "line".into(), |stem| stem.to_string_lossy().into_owned());
-        let line = GymLine::of_trace(&name, &trace, most).map_err(wrong)?;
-        if lines.iter().any(|(other, _)| other.name == line.name) {
-            bail!("{}: two lines are called {name}; rename one", path.display());
-        }
-        lines.push((line, format!("{}, a quarter of it up", path.display())));
-    }
-    if lines.is_empty() {
-        bail!("there is no recording in {}", options.traces.join(", "));
-    }
-    Ok(lines)
-}
-
-/// The first line with content: a file that is wrong before or there is of no known format.
-fn first_line(text: &str) -> usize {
-    let is_content = |line: &str| !line.trim().is_empty() && !line.trim().starts_with('#');
-    text.lines().position(is_content).unwrap_or(0) + 1
-}
-
-/// The files of a directory, by name.
-fn of_directory(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
-    let mut files = Vec::new();
-    for entry in entries {
-        let entry = entry.with_context(|| path.display().to_string())?;
-        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-        if !is_hidden && entry.path().is_file() {
-            files.push(entry.path());
-        }
-        if files.len() > MAX_FILES {
-            bail!("{}: more than {MAX_FILES} files; name some of them", path.display());
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// The cases that are wanted in detail.
@@ -385,6 +275,10 @@ fn again(options: &Options) -> String {
     }
     add("--shaper ", options.shaper.name().to_owned());
     options.detail.iter().for_each(|case| add("--detail ", quoted(case).to_string()));
+    if is_picture_only(options) {
+        // Without it all cases would be played.
+        options.output.iter().for_each(|file| add("-o ", quoted_path(&file.path)));
+    }
     add("--seed ", options.seed.to_string());
     line
 }

@@ -33,8 +33,9 @@ pub struct Options {
     #[arg(value_name = "CONTROLLER", value_parser = ControllerChoice::named)]
     pub controllers: Vec<ControllerChoice>,
     /// The lines: presets (lte, 5g-driving, starlink, cable-evening, dsl-retrain), recordings, parts of them
-    /// scaled and joined (`a.csv:skip=30s+b.csv:scale=0.5`), directories of them; default: all presets
-    #[arg(long, value_name = "PRESET|FILE|DIR", value_delimiter = ',', conflicts_with = "failures")]
+    /// scaled and joined (`a.csv:skip=30s+b.csv:scale=0.5`), pairs (`a-up.csv`, `a-down.csv`), directories of
+    /// them; default: all presets
+    #[arg(long, value_name = "PRESET|FILE|DIR", conflicts_with = "failures")]
     pub traces: Vec<String>,
     /// The loads (up, down, both, bursts, bbr, idle); default: all but idle
     #[arg(long, value_name = "LOAD", value_delimiter = ',', value_parser = load, conflicts_with = "failures")]

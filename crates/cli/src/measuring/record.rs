@@ -19,9 +19,10 @@ use tidegate_measure::record::{
     RecordingRequest, record,
 };
 use tidegate_report::measuring::record::text;
+use tidegate_scenario::joined_names;
 use tidegate_sessions::KeptPath;
 use tidegate_sys::interrupt;
-use tidegate_text::shell_bytes;
+use tidegate_text::shell_word;
 
 /// The shortest recording: two seconds are two rows, and a trace needs these.
 const SHORTEST: Duration = Duration::from_secs(2);
@@ -190,15 +191,13 @@ fn write(files: &[(PathBuf, Content)], document: &RecordingDocument) -> anyhow::
 
 /// Says which traces there are, and what reads them.
 fn report_files(traces: &[PathBuf]) {
-    use std::os::unix::ffi::OsStrExt;
     let names: Vec<String> = traces.iter().map(|path| shown(path)).collect();
     let mut lines = format!("Traces: {}\n", names.join(", "));
-    // A comma in a name separates names there.
-    if let [up, down] = traces
-        && names.iter().all(|name| !name.contains(','))
-    {
-        let both = [up.as_os_str().as_bytes(), b",", down.as_os_str().as_bytes()].concat();
-        lines += &format!("Try on it: tidegate try POLICY --trace {}\n", shell_bytes(&both));
+    // Names are text there.
+    let texts: Vec<&str> = traces.iter().filter_map(|path| path.to_str()).collect();
+    if texts.len() == 2 {
+        let both = shell_word(&joined_names(texts, ','));
+        lines += &format!("Try on it: tidegate try POLICY --trace {both}\n");
     }
     crate::output::report(&lines);
 }

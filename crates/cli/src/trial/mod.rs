@@ -16,7 +16,7 @@ mod options;
 pub(crate) mod rates;
 
 pub use options::Options;
-pub(crate) use options::{buffer, maybe_file, stacked};
+pub(crate) use options::{buffer, stacked};
 pub(crate) use rates::TrialLink;
 pub(crate) use tidegate_scenario::shell::{exact_time, quoted, tc_rate};
 

@@ -53,8 +53,8 @@ pub struct Options {
     /// Recordings that the uplink and the downlink follow (one of them may be empty): mahimahi's, seconds and
     /// Mbit/s, or tables; what they do not record is as the other options have it. Parts, scaled and joined:
     /// `a.csv:skip=30s+b.csv:scale=0.5:loop=3` (docs/scenario.md)
-    #[arg(long, value_name = "UP[,DOWN]", value_delimiter = ',', value_parser = maybe_file)]
-    pub trace: Vec<PathBuf>,
+    #[arg(long, value_name = "UP[,DOWN]")]
+    pub trace: Vec<String>,
     /// Round-trip time of the idle path, transmission times not included
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "30ms")]
     pub rtt: Nanos,
@@ -179,12 +179,6 @@ fn named<T: Copy + Send + Sync + 'static>(
     };
     let values = table.iter().map(|(_, id, about)| value(id, about));
     PossibleValuesParser::new(values).try_map(move |name| named(&name).ok_or("no such name"))
-}
-
-/// A file, or nothing.
-#[allow(clippy::unnecessary_wraps)] // As clap asks for it.
-pub(crate) fn maybe_file(name: &str) -> Result<PathBuf, String> {
-    Ok(PathBuf::from(name))
 }
 
 fn preset() -> impl TypedValueParser<Value = &'static LinePreset> {

@@ -4,9 +4,9 @@ use super::options::Options;
 use std::io::ErrorKind;
 use std::path::Path;
 use tidegate_packet::Rate;
-use tidegate_scenario::TraceSpec;
 use tidegate_scenario::presets::{LinePreset, VaryingLine};
 use tidegate_scenario::shell::quoted;
+use tidegate_scenario::{TraceSpec, joined_names};
 use tidegate_sim::Trace;
 use tidegate_trial::{ModemBuffer, TrialLine, TrialSettings};
 
@@ -39,11 +39,12 @@ pub(crate) fn of(options: &Options) -> Result<TrialLink, String> {
     if let Some(preset) = options.preset {
         return varying_by_name(options, preset);
     }
-    if options.trace.len() > 2 {
+    let names = crate::words::names(&options.trace);
+    if names.len() > 2 {
         return Err("--trace takes two recordings: of the upload, and of the download".to_owned());
     }
-    let given = |at: usize| options.trace.get(at).filter(|file| !file.as_os_str().is_empty());
-    let recorded = |at: usize| given(at).map(|file| recording(file)).transpose();
+    let given = |at: usize| names.get(at).filter(|name| !name.is_empty());
+    let recorded = |at: usize| given(at).map(|name| recording(name)).transpose();
     let traces = [recorded(0)?, recorded(1)?];
     let rates = [("up", options.up, &traces[0]), ("down", options.down, &traces[1])].map(
         |(name, rate, trace)| match (rate, trace.as_ref().and_then(Trace::mean_rate)) {
@@ -59,15 +60,10 @@ pub(crate) fn of(options: &Options) -> Result<TrialLink, String> {
     if up.is_none() && down.is_none() {
         return Ok(fixed);
     }
-    let names: Vec<String> = options
-        .trace
-        .iter()
-        .filter(|file| !file.as_os_str().is_empty())
-        .map(|file| file.display().to_string())
-        .collect();
-    let files = options.trace.iter().map(|file| file.to_string_lossy()).collect::<Vec<_>>().join(",");
+    let files = joined_names(names.iter().map(String::as_str), ',');
+    let named: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
     let line = TrialLine {
-        name: format!("as recorded in {}", names.join(" and ")),
+        name: format!("as recorded in {}", named.join(" and ")),
         options: format!("--trace {}", quoted(&files)),
         up,
         down,
@@ -95,13 +91,7 @@ fn varying_by_name(options: &Options, preset: &LinePreset) -> Result<TrialLink, 
 ///
 /// # Errors
 /// It cannot be read: the line and what to do.
-fn recording(file: &Path) -> Result<Trace, String> {
-    let Some(name) = file.to_str() else {
-        // A name that is no text has no options.
-        let text = crate::input::result_text(file).map_err(|error| format!("{error:#}"))?;
-        return tidegate_scenario::recording(&text)
-            .map_err(|wrong| format!("{}:{}: {}; {}", file.display(), wrong.line, wrong.why, wrong.remedy));
-    };
+fn recording(name: &str) -> Result<Trace, String> {
     let spec = TraceSpec::parse(name, &|name| Path::new(name).exists())?;
     spec.read(&|name| crate::input::result_text(Path::new(name)).map_err(|error| format!("{error:#}")))
 }

@@ -94,6 +94,26 @@ fn recordings_of_a_directory_are_lines_and_a_configuration_is_data() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("fast/down") && text.contains("slow/down"), "{text}");
     assert!(text.contains("\n2 cases, 10 runs of"), "{text}");
+    // What `record` writes of both directions is one line.
+    fs::create_dir(place.0.join("pair")).expect("a directory");
+    for (way, rate) in [("up", 700), ("down", 3000)] {
+        let text = format!("time,rate_kbit,delay_ms,loss_percent\n0,{rate},5,1\n1,{rate},5,0\n");
+        fs::write(place.0.join(format!("pair/home-{way}.csv")), text).expect("a recording");
+    }
+    let pair =
+        tidegate(&place, &[&words[..], &["--traces", "pair", "--json", "--detail", "home/down"]].concat());
+    let document: serde_json::Value = serde_json::from_slice(&pair.stdout).expect("JSON");
+    assert_eq!(document["rows"].as_array().map(Vec::len), Some(1), "{document}");
+    let detail = &document["details"][0];
+    let about = "pair/home-up.csv up, pair/home-down.csv down; three downloads";
+    assert_eq!(detail["about"].as_str(), Some(about), "{detail}");
+    let capacity = |way: usize| detail["records"][0]["record"]["capacity"][way][9].as_f64().unwrap_or(0.0);
+    assert!(
+        (capacity(0) - 7e5).abs() < 2e4 && (capacity(1) - 3e6).abs() < 9e4,
+        "{} {}",
+        capacity(0),
+        capacity(1)
+    );
     let one = tidegate(&place, &[&words[..], &["--traces", "lines/slow.csv"]].concat());
     assert!(String::from_utf8_lossy(&one.stdout).contains("\n1 case, 5 runs of"), "{one:?}");
     let passed_over = String::from_utf8_lossy(&output.stderr);
@@ -137,6 +157,32 @@ fn recordings_of_a_directory_are_lines_and_a_configuration_is_data() {
         assert_eq!((output.status.code(), text.contains(expected)), (Some(2), true), "{words:?}: {text}");
     }
     assert!(!place.0.join("canary").exists());
+}
+
+/// A picture shows one case: no other is played, and the command that is printed draws it again.
+#[test]
+fn only_the_case_of_a_picture_is_played() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("gym-picture");
+    let words = ["gym", "tidegate", "--failures", "--detail", "icmp-limit", "-o", "one.svg"];
+    let output = tidegate(&place, &words);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("\n1 case, 5 runs of"), "{text}");
+    assert!(text.contains("--failures --shaper cake --detail icmp-limit -o one.svg --seed 1"), "{text}");
+    let svg = fs::read_to_string(place.0.join("one.svg")).expect("a picture");
+    // Names have the ink of text behind a piece of their line: not the colour of lines, which is too light.
+    assert!(svg.contains("<text class=\"ink\"") && !svg.contains("<text class=\"s2"), "{svg}");
+    // A document and a list of cases have all of them.
+    for more in ["--cases", "--json"] {
+        let short =
+            ["gym", "tidegate", "--lines", "2", "--loads", "up", "--mean", "500kbit", "--duration", "1"];
+        let picture = ["--traces", "lte", "--detail", "lte-2/up", "-o", "x.svg", more];
+        let output = tidegate(&place, &[&short[..], &picture].concat());
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("lte-1/up") && text.contains("lte-2/up"), "{text}");
+    }
 }
 
 /// Programs in Python and shell take part, and give the same result twice.
@@ -267,6 +313,19 @@ fn recordings_are_composed_where_they_are_named() {
     let output = tidegate(&place, &[&words[..], &["a.csv:scale=0.2+a.csv"]].concat());
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("a.csv:scale=0.2+a.csv/down"), "{output:?}");
+    // A comma of a name, and a preset beside a file.
+    fs::rename(place.0.join("b+c.csv"), place.0.join("b,c.csv")).expect("another name");
+    assert_eq!(mean(r",b\,c.csv"), "8.00 Mbit/s down in the mean");
+    let output =
+        tidegate(&place, &[&words[..], &[r"b\,c.csv:scale=0.1+lte/down:length=1s:scale=0.1"]].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("lte/down: it has delays, and the first has none; join recordings"), "{stderr}");
+    let output =
+        tidegate(&place, &[&words[..], &["lte/up:length=1s+lte/down:length=1s:seed=2:scale=0.1"]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let words = ["shell", "--trace", r"lte/up:seed=3,b\,c.csv:loop=true", "--", "true"];
+    let output = tidegate(&place, &words);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let words = ["shell", "--trace", "a.csv:skip=1s,bw_1.txt:delays=delay_1.txt:loop=false", "--", "true"];
     let output = tidegate(&place, &words);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

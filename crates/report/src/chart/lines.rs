@@ -27,13 +27,24 @@ pub fn lines(
     lines: &[ChartLine],
 ) -> Drawing {
     let named = lines.iter().any(|line| !line.name.is_empty());
-    let margin = Margin { left: 48.0, right: if named { 62.0 } else { 22.0 }, top: 26.0, bottom: 24.0 };
+    // These two have a colour that text can be read in; before other names is a piece of their line.
+    let with_samples = lines.iter().any(|line| !matches!(line.class, "with" | "without"));
+    let right = match (named, with_samples) {
+        (false, _) => 22.0,
+        (true, false) => 62.0,
+        (true, true) => 77.0,
+    };
+    let margin = Margin { left: 48.0, right, top: 26.0, bottom: 24.0 };
     let mut plot = Plot::new(x, y, height, margin);
     plot.warm_up(measured, true);
     plot.axes(false);
     plot.unit();
     let mut names = Vec::new();
-    for line in lines {
+    // A filled line needs no dashes to be distinguished.
+    let class =
+        |line: &ChartLine| format!("{}{}", line.class, if line.fill.is_some() { " plain" } else { "" });
+    let classes: Vec<String> = lines.iter().map(class).collect();
+    for (line, class) in lines.iter().zip(&classes) {
         let points: Vec<Option<(f64, f64)>> = line.points.iter().map(|&(x, y)| y.map(|y| (x, y))).collect();
         if let Some(fill) = line.fill {
             let above: Vec<(f64, f64)> = points.iter().copied().flatten().collect();
@@ -42,15 +53,18 @@ pub fn lines(
                 [above.first(), above.last()].into_iter().flatten().map(|p| (p.0, low)).collect();
             plot.area(fill, &above, &below);
         }
-        // A filled line needs no dashes to be distinguished.
-        let plain = if line.fill.is_some() { " plain" } else { "" };
-        plot.line(&format!("{}{plain}", line.class), &points);
+        plot.line(class, &points);
         plot.hanging(line.points.iter().filter(|(_, value)| value.is_none()).map(|(x, _)| *x), 7.0);
         if let Some(value) = late(&line.points) {
-            names.push((line.name.clone(), line.class, plot.down(value)));
+            let class = if with_samples { class } else { line.class };
+            names.push((line.name.clone(), class, plot.down(value)));
         }
     }
-    plot.names(&names);
+    if with_samples {
+        plot.keys(&names, false)
+    } else {
+        plot.names(&names)
+    }
     plot.finished(title, description)
 }
 

@@ -1,10 +1,10 @@
 //! What the directions of a link are like.
 
 use super::beside::Beside;
-use crate::composed::{MAX_LOOPS, MAX_PARTS, SCALES, Shaping, with_delays};
+use crate::composed::{MAX_LOOPS, MAX_PARTS, SCALES, Shaping, USUAL_SEED, with_delays};
 use crate::model::{BufferSize, LinkDirection};
-use crate::presets::LinePreset;
-use crate::recorded::{BadRecording, Taken, read};
+use crate::presets::{LinePreset, PresetDirection};
+use crate::recorded::{BadRecording, Taken, cut, read};
 use crate::tables::{
     Diagnostic, Keys, TableValue, list, number, plain, rate, share, size, size_or_time, some_span, span, text,
 };
@@ -245,12 +245,7 @@ fn scaled(
     scale: f64,
     place: &std::ops::Range<usize>,
 ) -> Result<Trace, Diagnostic> {
-    let failed = |why: String| Diagnostic::new(place.clone(), why, "skip less, or scale by less");
-    let trace = if skip > Nanos(0) { trace.part(skip, None).map_err(failed)? } else { trace };
-    if scale == 1.0 {
-        return Ok(trace);
-    }
-    trace.with_rates().and_then(|trace| trace.scaled(scale)).map_err(failed)
+    cut(trace, skip, scale).map_err(|why| Diagnostic::new(place.clone(), why, "skip less, or scale by less"))
 }
 
 /// Recordings one after the other.
@@ -262,7 +257,7 @@ fn joined(value: TableValue<'_>, beside: &Beside<'_>) -> Result<Trace, Diagnosti
     }
     let traces = parts.iter().map(|part| trace(part, beside)).collect::<Result<Vec<_>, _>>()?;
     Trace::joined(&traces).map_err(|(at, why)| {
-        Diagnostic::new(parts[at].span(), why, "join recordings that have the same: rates, delays, losses")
+        Diagnostic::new(parts[at].span(), why, "join recordings that have the same: rates, delays")
     })
 }
 
@@ -294,21 +289,19 @@ fn factor(value: TableValue<'_>) -> Result<f64, Diagnostic> {
 fn generated(value: TableValue<'_>, keys: &mut Keys<'_>) -> Result<Trace, Diagnostic> {
     let seed = seed(keys)?;
     let name = text(value)?;
-    let found = name.rsplit_once('/').and_then(|(name, way)| Some((LinePreset::named(name)?, way)));
-    match found {
-        Some((preset, "up")) => Ok(preset.line(seed).up),
-        Some((preset, "down")) => Ok(preset.line(seed).down),
-        _ => Err(Diagnostic::new(
+    let found = PresetDirection::named(name).map(|found| found.trace(seed));
+    found.ok_or_else(|| {
+        Diagnostic::new(
             value.span(),
             format!("`{name}` is no direction of a preset"),
             format!("write one of {}, with /up or /down behind it", LinePreset::names()),
-        )),
-    }
+        )
+    })
 }
 
 /// The seed of a preset's random numbers.
 pub(super) fn seed(keys: &mut Keys<'_>) -> Result<u64, Diagnostic> {
-    Ok(keys.read("seed", |value| number(value, 0, i64::MAX as u64))?.unwrap_or(1))
+    Ok(keys.read("seed", |value| number(value, 0, i64::MAX as u64))?.unwrap_or(USUAL_SEED))
 }
 
 fn recorded(name: TableValue<'_>, beside: &Beside<'_>, taken: &Taken) -> Result<Trace, Diagnostic> {

@@ -6,6 +6,9 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::DeTable;
 
+/// The most characters of a reason: the value that it quotes may be a whole file.
+const MAX_REASON: usize = 1000;
+
 /// What is wrong with a file: where, why, what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -28,7 +31,12 @@ impl std::error::Error for Diagnostic {}
 impl Diagnostic {
     /// At a place of the file.
     pub fn new(at: Range<usize>, reason: impl Into<String>, remedy: impl Into<String>) -> Diagnostic {
-        Diagnostic { at, reason: reason.into(), remedy: remedy.into() }
+        let mut reason: String = reason.into();
+        if let Some((end, _)) = reason.char_indices().nth(MAX_REASON) {
+            reason.truncate(end);
+            reason.push('…');
+        }
+        Diagnostic { at, reason, remedy: remedy.into() }
     }
 
     /// With its line, as compilers show it.
@@ -39,6 +47,9 @@ impl Diagnostic {
         let line = text[..at].matches('\n').count() + 1;
         let column = text[begin..at].chars().count();
         let wide = text[at..self.at.end.clamp(at, end)].chars().count().max(1);
+        // A line may be a whole file.
+        let (shown, from, to) =
+            tidegate_text::excerpt(&text[begin..end], (column, column + wide), usize::MAX);
         let number = line.to_string();
         let blank = " ".repeat(number.len());
         format!(
@@ -46,9 +57,9 @@ impl Diagnostic {
             path.display(),
             column + 1,
             self.reason,
-            &text[begin..end],
-            " ".repeat(column),
-            "^".repeat(wide),
+            shown,
+            " ".repeat(from),
+            "^".repeat(to.saturating_sub(from).max(1)),
             self.remedy
         )
     }
@@ -67,4 +78,22 @@ pub fn parse(text: &str) -> Result<Spanned<DeTable<'_>>, Diagnostic> {
             "the file is TOML (toml.io): key = value, texts in quotes",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A value may be a whole file: what is shown of its line, and quoted of it, has an end.
+    #[test]
+    fn long_lines_are_shown_in_part() {
+        let long = "x".repeat(3_000_000);
+        let text = format!("a = 1\ntitle = \"{long}\"\nb = 2\n");
+        let at = 14..text.len() - 7;
+        let shown = Diagnostic::new(at, format!("`{long}` is no title"), "write a title")
+            .shown(Path::new("f"), &text);
+        assert!(shown.len() < 2000 && shown.starts_with("f:2:9: `xxx"), "{}", shown.len());
+        let short = Diagnostic::new(4..5, "it is 1", "write 2").shown(Path::new("f"), &text);
+        assert_eq!(short, "f:1:5: it is 1\n  1 | a = 1\n    |     ^\n    = write 2");
+    }
 }

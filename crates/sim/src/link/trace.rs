@@ -96,7 +96,7 @@ impl Trace {
             if word.is_empty() {
                 continue;
             }
-            let at = word.parse().map_err(|_| (line, format!("`{word}` is not a number of milliseconds")))?;
+            let at = word.parse().map_err(|_| (line, not_a_number(word)))?;
             if at_ms.last().is_some_and(|before| at < *before) {
                 return Err((line, format!("{at} ms is before the line above: times may not fall")));
             }
@@ -468,6 +468,14 @@ impl Opportunities {
             }
         }
     }
+}
+
+/// A word that should be a time; what is quoted of it has an end.
+fn not_a_number(word: &str) -> String {
+    const QUOTED: usize = 60;
+    let more = if word.chars().nth(QUOTED).is_some() { "…" } else { "" };
+    let shown: String = word.chars().take(QUOTED).collect();
+    format!("`{shown}{more}` is not a number of milliseconds")
 }
 
 #[cfg(test)]

@@ -200,7 +200,8 @@ impl Trace {
         parts.trace()
     }
 
-    /// Lines one after the other. All of them must say the same: rates, delays, losses.
+    /// Lines one after the other. All of them must say the same: rates, delays. One without losses loses
+    /// nothing where others have some.
     ///
     /// # Errors
     /// The place of the part (from 0), and what is wrong with it: it says more or less than the first, or it
@@ -216,14 +217,13 @@ impl Trace {
     /// assert_eq!(Trace::joined(&[rate(1), Trace::nothing()]).unwrap_err().0, 1);
     /// ```
     pub fn joined(parts: &[Trace]) -> Result<Trace, (usize, String)> {
-        let says = |trace: &Trace| [trace.has_rates(), trace.has_delays(), trace.has_losses()];
+        let says = |trace: &Trace| [trace.has_rates(), trace.has_delays()];
+        let with_losses = parts.iter().any(Trace::has_losses);
         let mut all = Parts::default();
         let mut length = 0u64;
         for (place, part) in parts.iter().enumerate() {
             let at = |why: String| (place, why);
-            for ((name, first), own) in
-                ["rates", "delays", "losses"].into_iter().zip(says(&parts[0])).zip(says(part))
-            {
+            for ((name, first), own) in ["rates", "delays"].into_iter().zip(says(&parts[0])).zip(says(part)) {
                 if first != own {
                     let [this, that] = if own { ["has", "has none"] } else { ["has no", "has"] };
                     return Err(at(format!("it {this} {name}, and the first {that}")));
@@ -233,7 +233,11 @@ impl Trace {
             if length > LONGEST.0 {
                 return Err(at(TOO_LONG.to_string()));
             }
-            all.extend(part.window(Nanos(0), part.length()).map_err(at)?);
+            let mut window = part.window(Nanos(0), part.length()).map_err(at)?;
+            if with_losses {
+                window.losses.get_or_insert_with(|| [(part.length(), 0)].into());
+            }
+            all.extend(window);
             if all.steps() > MAX_STEPS {
                 return Err(at(format!("it would have more than {MAX_STEPS} steps: take less of it")));
             }
@@ -267,6 +271,12 @@ mod tests {
         assert_eq!(one.begun_at(Nanos::secs(4)), Ok(line(&[2, 3, 1])));
         assert_eq!(one.repeated(2), Ok(line(&[1, 2, 3, 1, 2, 3])));
         assert_eq!(Trace::joined(&[one.clone(), line(&[7])]), Ok(line(&[1, 2, 3, 7])));
+        let lossless = Trace { losses: None, ..line(&[7]) };
+        let zero = [(Nanos::secs(1), 0)];
+        let losses = one.losses.as_ref().map(|steps| steps.window(Nanos(0), one.length()));
+        let losses = losses.expect("losses").expect("steps").into_iter().chain(zero);
+        let expected = Trace { losses: None, ..line(&[1, 2, 3, 7]) }.with_losses(losses).expect("losses");
+        assert_eq!(Trace::joined(&[one.clone(), lossless]), Ok(expected), "nothing is lost there");
         let late = one.begun_at(Nanos::millis(500)).expect("a trace");
         assert_eq!(late.carries(Nanos(0), Nanos::millis(500)), Some(62_500));
         assert_eq!(late.length(), Nanos::secs(3));
@@ -294,6 +304,8 @@ mod tests {
             Trace::joined(&[rates.clone(), delays]),
             Err((1, "it has no rates, and the first has".into()))
         );
+        let lossy = Trace::nothing().with_losses([(SECOND, 7)]).expect("losses");
+        assert!(Trace::joined(&[lossy, Trace::nothing()]).is_err(), "nothing has no length");
         assert_eq!(rates.repeated(u32::MAX), Err(TOO_LONG.into()));
         let fine = Trace::rates((0..1000).map(|n| (Nanos(1000), n * 1_000_000))).expect("rates");
         assert!(fine.repeated(6000).is_err_and(|why| why.contains("more than 5000000 steps")));

@@ -97,7 +97,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     let mut recorder = is_measured(options).then(|| Recorder::new(&scenario, &laid)).flatten();
     let asked = LineAsked {
         preset: options.preset.clone(),
-        traces: options.trace.iter().map(|path| path.display().to_string()).collect(),
+        traces: crate::words::names(&options.trace),
         policy: options.policy.as_ref().map(|path| path.display().to_string()),
         seed: options.seed,
         ..LineAsked::new(&scenario)
@@ -255,16 +255,13 @@ fn described(options: &Options) -> anyhow::Result<String> {
     if let Some(buffer) = &options.down_buffer {
         text += &format!("down-buffer = {}\n", quoted(buffer));
     }
-    anyhow::ensure!(
-        options.trace.len() <= 2,
-        "--trace takes two recordings: of the upload, and of the download"
-    );
+    let traces = crate::words::names(&options.trace);
+    anyhow::ensure!(traces.len() <= 2, "--trace takes two recordings: of the upload, and of the download");
     for (number, (key, line)) in
         [("up-line", &options.up_line), ("down-line", &options.down_line)].into_iter().enumerate()
     {
         let mut keys: Vec<String> = line.iter().cloned().collect();
-        if let Some(trace) = options.trace.get(number).filter(|file| !file.as_os_str().is_empty()) {
-            let name = trace.to_str().context("a recording's path is not text")?;
+        if let Some(name) = traces.get(number).filter(|name| !name.is_empty()) {
             let spec =
                 TraceSpec::parse(name, &|name| Path::new(name).exists()).map_err(anyhow::Error::msg)?;
             let path = |name: &str| -> anyhow::Result<String> {

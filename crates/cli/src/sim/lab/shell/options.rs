@@ -37,8 +37,8 @@ pub struct Options {
     /// What the upload carried over time, and the download: recordings, as `trace` of a link in a scenario
     /// (mahimahi, seconds and Mbit/s, a table), one of which may be empty; what they do not record is as the
     /// other options have it. Parts, scaled and joined: `a.csv:skip=30s+b.csv:scale=0.5` (docs/scenario.md)
-    #[arg(long, value_name = "UP[,DOWN]", value_delimiter = ',', value_parser = crate::trial::maybe_file)]
-    pub trace: Vec<PathBuf>,
+    #[arg(long, value_name = "UP[,DOWN]")]
+    pub trace: Vec<String>,
     /// The line's upload rate
     #[arg(long, value_name = "RATE", value_parser = known_rate, default_value = "10mbit")]
     pub up: String,
