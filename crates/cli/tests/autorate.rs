@@ -82,6 +82,23 @@ fn the_rate_is_set_and_put_back_however_it_ends() {
     until("a decision", || has(&out, "decision"));
     let slower = computer.installed("eth0");
     assert_ne!(slower, found);
+    // Who watches sees what it does, and why.
+    let top = || done(&computer.tidegate(&["top", "eth0", "--once", "--json", "--interval", "50ms"]));
+    let seen: Value = serde_json::from_str(&top()).expect("JSON");
+    common::schemas::must_fit(&seen);
+    let control = &seen["autorate"];
+    assert_eq!(
+        (&control["rate"], &control["mode"], &control["decisions"]["fixed"]),
+        (&10_000_000.into(), &"controls".into(), &1.into()),
+        "{seen}"
+    );
+    let text = done(&computer.tidegate(&["top", "--once", "--interval", "50ms"]));
+    let line =
+        "  autorate (fixed:0.5): upload 10.0 Mbit/s of 4.00 Mbit/s to 40.0 Mbit/s\n  1 decision, last: ";
+    assert!(text.contains(line), "{text}");
+    let metrics = done(&computer.tidegate(&["metrics", "--once"]));
+    let rate = "direction=\"upload\",controller=\"fixed:0.5\"} 10000000\n";
+    assert!(metrics.contains(rate) && metrics.contains("reason=\"fixed\"} 1\n"), "{metrics}");
     // Not twice on a device.
     let second = computer.tidegate(&["autorate", "eth0", "--controller", "fixed:0.9"]);
     assert_eq!(second.status.code(), Some(2), "{}", stderr(&second));
@@ -92,6 +109,8 @@ fn the_rate_is_set_and_put_back_however_it_ends() {
     assert!(child.wait().expect("it ends").success());
     let ended = lines(&out).pop().expect("a line");
     assert_eq!((&ended["event"], &ended["put_back"][0]["rate"]), (&"ended".into(), &20_000_000.into()));
+    let seen: Value = serde_json::from_str(&top()).expect("JSON");
+    assert!(seen["autorate"].is_null(), "{seen}");
     assert_eq!(computer.installed("eth0"), found);
 
     // kill -9: the guard does it.

@@ -17,6 +17,9 @@ const MAX_SOCKET: usize = 107;
 /// The longest name of a device, in bytes (IFNAMSIZ less the zero at its end).
 const MAX_DEVICE: usize = 15;
 
+/// What the names of files end with that show what a controller of rates does.
+const CONTROLLED: &str = "controlled";
+
 /// What the names of followers' locks begin with. (No device has a colon in its name.)
 const FOLLOWER: &str = ":follow-";
 
@@ -123,6 +126,16 @@ impl RuntimeDir {
     /// Locked by the process that controls a device's rate.
     pub fn steering(&self, dev: &str) -> PathBuf {
         self.file(dev, "steering")
+    }
+
+    /// What the process that controls rates does, by the device whose uploads it controls.
+    pub fn controlled(&self, dev: &str) -> PathBuf {
+        self.file(dev, CONTROLLED)
+    }
+
+    /// The devices that have such a file.
+    pub fn controlled_devices(&self) -> Vec<String> {
+        self.devices(CONTROLLED)
     }
 
     /// Locked by a process that applies, confirms or reverts, one at a time in a namespace. (No device has a

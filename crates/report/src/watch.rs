@@ -1,7 +1,7 @@
 //! An interval as a terminal shows it: a line for each class, as many columns as there is room for.
 
 use std::fmt::Write;
-use tidegate_analysis::watch::{DeviceInterval, Figures, QueueRow};
+use tidegate_analysis::watch::{ControlMode, DeviceInterval, Figures, QueueRow};
 use tidegate_measure::numbers::{USUAL, percent_in, rate, significant};
 
 /// What names have at most before columns go for them; longer ones get what is left.
@@ -85,7 +85,8 @@ const COLUMNS: [FigureColumn; 12] = [
 
 /// An interval in lines of at most so many columns, each ended.
 pub fn screen(course: &DeviceInterval, columns: usize) -> String {
-    let mut text = cut(&headline(course), columns) + "\n";
+    let heads = std::iter::once(headline(course)).chain(control_lines(course));
+    let mut text: String = heads.map(|line| cut(&line, columns) + "\n").collect();
     let longest = course.rows.iter().map(|row| name(row).chars().count()).max().unwrap_or(0).max(8);
     let shown = fitting(columns.saturating_sub(longest.min(NAME)));
     let taken: usize = shown.iter().map(|column| column.width).sum();
@@ -134,6 +135,28 @@ pub fn headline(course: &DeviceInterval) -> String {
         let _ = write!(line, "  late {}{warning}", short_span(late));
     }
     line
+}
+
+/// What `tidegate autorate` does with the device's shaper, and why it did so last; nothing where none runs.
+pub fn control_lines(course: &DeviceInterval) -> Vec<String> {
+    let Some(control) = &course.control else { return Vec::new() };
+    let [now, base, least, most] =
+        [control.rate, control.base, control.least, control.most].map(|bits| rate(bits as f64));
+    let mut line = format!("  autorate ({}): {}", control.controller, control.direction);
+    let _ = match control.mode {
+        ControlMode::Controls => write!(line, " {now} of {least} to {most}"),
+        ControlMode::Idle => write!(line, " {base}: no load"),
+        ControlMode::Blind => write!(line, " {now}: no target replies"),
+        ControlMode::Gone => write!(line, ": a shaper is gone, and looked for"),
+    };
+    let count: u64 = control.decisions.values().fold(0, |sum, count| sum.saturating_add(*count));
+    let last = control.last.as_ref().map(|last| {
+        let delay = last.delay_ms.map_or_else(String::new, |ms| format!(" ({ms:.1} ms)"));
+        let word = if count == 1 { "decision" } else { "decisions" };
+        format!("  {count} {word}, last: {}{delay}", last.words)
+    });
+    let lines = std::iter::once(line).chain(last);
+    lines.map(|line| tidegate_text::line(&line).to_string()).collect()
 }
 
 /// The columns that fit into so many characters; at least one.

@@ -1,6 +1,7 @@
 //! Snapshots as Prometheus reads them (its text format 0.0.4). For qdiscs on a device node_exporter's metrics
 //! have its names; ours cover all qdiscs, classes, cake's tins, and queueing delays.
 
+use super::control::{ControlMode, ShaperControl};
 use super::interval::shaped;
 use super::snapshot::{ClassSnapshot, Counts, DeviceSnapshot, QdiscSnapshot, Seen, Snapshot, Tin};
 use std::fmt::Write;
@@ -87,11 +88,11 @@ pub struct Policy {
     pub restarts: Option<u64>,
 }
 
-/// Snapshots in Prometheus' text format, and the state of the policies; `netns` names the network namespace,
-/// `version` the program.
+/// Snapshots in Prometheus' text format, the state of the policies, and what controllers of rates do; `netns`
+/// names the network namespace, `version` the program.
 pub fn exposition<'s>(
     snapshots: impl IntoIterator<Item = &'s Snapshot>,
-    policies: &[Policy],
+    (policies, controls): (&[Policy], &[ShaperControl]),
     netns: &str,
     version: &str,
 ) -> String {
@@ -99,6 +100,9 @@ pub fn exposition<'s>(
     families.gauge("tidegate_build_info", "Version of tidegate.", &[("version", version)], 1);
     for policy in policies {
         of_policy(&mut families, policy, netns);
+    }
+    for control in controls {
+        of_control(&mut families, control, netns);
     }
     for snapshot in snapshots {
         for device in &snapshot.devices {
@@ -158,6 +162,37 @@ fn of_policy(families: &mut Families, policy: &Policy, netns: &str) {
             &labels,
             restarts,
         );
+    }
+}
+
+/// What `tidegate autorate` does with a shaper.
+fn of_control(families: &mut Families, control: &ShaperControl, netns: &str) {
+    let labels = [
+        ("netns", netns),
+        ("device", control.device.as_str()),
+        ("direction", control.direction.as_str()),
+        ("controller", control.controller.as_str()),
+    ];
+    let help = "The rate that autorate has set.";
+    families.gauge("tidegate_autorate_rate_bits_per_second", help, &labels, control.rate);
+    for (limit, rate) in [("lowest", control.least), ("base", control.base), ("highest", control.most)] {
+        let labels = [&labels[..], &[("limit", limit)]].concat();
+        let help = "The lowest rate that autorate sets, that without load, and the highest.";
+        families.gauge("tidegate_autorate_limit_bits_per_second", help, &labels, rate);
+    }
+    for mode in ControlMode::ALL {
+        let labels = [&labels[..], &[("mode", mode.id())]].concat();
+        let help = "What autorate is doing: one of its modes is 1.";
+        families.gauge("tidegate_autorate_mode", help, &labels, u8::from(mode == control.mode));
+    }
+    for (reason, count) in &control.decisions {
+        let labels = [&labels[..], &[("reason", reason.as_str())]].concat();
+        let help = "Rates that autorate has set, by its reason.";
+        families.counter("tidegate_autorate_decisions_total", help, &labels, *count);
+    }
+    if let Some(ms) = control.last.as_ref().and_then(|last| last.delay_ms) {
+        let help = "The delay that the last decision of autorate was made by.";
+        families.gauge("tidegate_autorate_delay_seconds", help, &labels, ms / 1e3);
     }
 }
 

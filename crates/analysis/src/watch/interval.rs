@@ -1,5 +1,6 @@
 //! What happened between two snapshots, as a tree.
 
+use super::control::ShaperControl;
 use super::snapshot::{ClassSnapshot, Counts, DeviceSnapshot, QdiscSnapshot, Seen, Snapshot};
 use std::collections::BTreeMap;
 
@@ -27,6 +28,8 @@ pub struct DeviceInterval {
     pub shaped_bps: Option<f64>,
     /// How late the engine was at most since it began, in ns; `None`: there is none.
     pub late_ns: Option<u64>,
+    /// What `tidegate autorate` does with its shaper, where one runs.
+    pub control: Option<ShaperControl>,
     /// Its qdiscs and classes, each before those below it.
     pub rows: Vec<QueueRow>,
 }
@@ -95,6 +98,7 @@ pub fn device_intervals(before: &Snapshot, now: &Snapshot) -> Vec<DeviceInterval
         link_bps: device.link_bps,
         shaped_bps: shaped(device),
         late_ns: now.counts.iter().find(|(name, _)| name == "latest_ns").map(|(_, late)| *late),
+        control: None,
         rows: tree.rows(),
     })
     .collect()

@@ -18,6 +18,7 @@ pub fn line(course: &DeviceInterval) -> Value {
         "link_bps": course.link_bps,
         "shaped_bps": course.shaped_bps,
         "late_ns": course.late_ns,
+        "autorate": course.control,
         "classes": course.rows.iter().map(row).collect::<Vec<_>>(),
     })
 }

@@ -5,6 +5,7 @@
 //! between. [`line()`] writes it as JSON, [`exposition`] writes a snapshot for Prometheus. For a screen,
 //! [`DelayHistory`] remembers the last intervals, and [`shown_rows`] orders rows and leaves out idle ones.
 
+mod control;
 mod exposition;
 mod history;
 mod interval;
@@ -12,6 +13,7 @@ mod line;
 mod shown;
 mod snapshot;
 
+pub use control::{ControlMode, ControlState, LastDecision, ShaperControl};
 pub use exposition::{Policy, exposition};
 pub use history::DelayHistory;
 pub use interval::{DeviceInterval, Figures, QueueRow, device_intervals};

@@ -2,7 +2,9 @@
 
 use crate::fixture::watch::{read, snapshot};
 use serde_json::{Value, json};
-use tidegate_analysis::watch::{Figures, Policy, QueueRow, device_intervals, exposition, line};
+use tidegate_analysis::watch::{
+    ControlMode, Figures, LastDecision, Policy, QueueRow, ShaperControl, device_intervals, exposition, line,
+};
 
 /// A policy that was put there again begins to count again.
 #[test]
@@ -47,7 +49,7 @@ fn classes_have_their_names() {
         [("htb 1:", None), ("1:1", None), ("1:10", None), ("1:20", Some(hostile)), ("clsact ffff:", None)];
     assert_eq!(names, expected);
     assert_eq!(line(interval)["classes"][3]["name"], hostile);
-    let text = exposition([&named(10)], &[], "net-1", "0.1.0");
+    let text = exposition([&named(10)], (&[], &[]), "net-1", "0.1.0");
     let label = "classid=\"1:20\",class_name=\"a \\\"b\\\" \\\\ \\n c\"";
     let all = |name: &str| text.lines().filter(|line| line.starts_with(name)).collect::<Vec<_>>();
     for name in ["tidegate_class_bytes_total{", "tidegate_sojourn_seconds_bucket{", "tidegate_marks_total{"] {
@@ -70,8 +72,27 @@ fn prometheus_reads_it() {
         revert_s: Some(12.5),
         restarts: Some(3),
     };
-    let text = exposition([&read(&snapshot(10, 100, 1000))], &[waiting], "net-1", "0.1.0");
+    let control = ShaperControl {
+        device: "eth0".into(),
+        direction: "upload".into(),
+        controller: "tidegate".into(),
+        mode: ControlMode::Idle,
+        rate: 3_000_000,
+        least: 600_000,
+        base: 3_000_000,
+        most: 6_000_000,
+        decisions: [("load-high".to_owned(), 7), ("draining".to_owned(), 2)].into(),
+        last: Some(LastDecision { reason: "draining".into(), words: "…".into(), delay_ms: Some(34.0) }),
+    };
+    let text = exposition([&read(&snapshot(10, 100, 1000))], (&[waiting], &[control]), "net-1", "0.1.0");
     for wanted in [
+        "tidegate_autorate_rate_bits_per_second{netns=\"net-1\",device=\"eth0\",direction=\"upload\",\
+        controller=\"tidegate\"} 3000000\n",
+        "controller=\"tidegate\",limit=\"lowest\"} 600000\n",
+        "controller=\"tidegate\",mode=\"controls\"} 0\n",
+        "controller=\"tidegate\",mode=\"idle\"} 1\n",
+        "controller=\"tidegate\",reason=\"load-high\"} 7\n",
+        "controller=\"tidegate\"} 0.034\n",
         "tidegate_up{netns=\"net-1\",device=\"eth0\",backend=\"user\"} 1\n",
         "tidegate_trouble{netns=\"net-1\",device=\"eth0\",backend=\"user\"} 0\n",
         "tidegate_drift{netns=\"net-1\",device=\"eth0\",backend=\"user\"} 1\n",
@@ -261,7 +282,7 @@ fn prometheus_reads_tins_and_odd_names() {
         "options": {"bandwidth": 125}});
     let seen = |class: &str| json!({"class": class, "dropped": 6, "sojourn_ns": [[8_191, 2], [16_383, 1]]});
     let device = json!({"name": "ifb4\"eth\\0", "qdiscs": [cake], "seen": [seen("none"), seen("root")]});
-    let text = exposition([&read(&document(1, &device))], &[], "", "0.1.0");
+    let text = exposition([&read(&document(1, &device))], (&[], &[]), "", "0.1.0");
     let has = |wanted: &str| assert!(text.lines().any(|line| line == wanted), "{wanted} is not in\n{text}");
     let labels = r#"netns="",device="ifb4\"eth\\0""#;
     for (what, value) in [("bytes", 1000), ("packets", 10), ("drops", 2), ("marks", 3), ("ack_drops", 4)] {

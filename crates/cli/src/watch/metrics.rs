@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tidegate_analysis::watch::{Policy, Snapshot, exposition};
 use tidegate_apply::sources;
 use tidegate_apply::status::{self, Health};
+use tidegate_sessions::autorate::controls;
 use tidegate_sys::namespace::NetworkNamespace;
 use tidegate_sys::until::Until;
 
@@ -76,7 +77,9 @@ fn figures(devices: &[String]) -> anyhow::Result<String> {
             Err(_) => {}
         }
     }
-    Ok(exposition(&snapshots, &policies, &namespace()?, env!("CARGO_PKG_VERSION")))
+    let mut controls = controls();
+    controls.retain(|control| devices.is_empty() || devices.contains(&control.device));
+    Ok(exposition(&snapshots, (&policies, &controls), &namespace()?, env!("CARGO_PKG_VERSION")))
 }
 
 /// The facts about a policy.

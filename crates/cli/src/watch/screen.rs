@@ -5,7 +5,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 use tidegate_analysis::watch::{DelayHistory, DeviceInterval, QueueRow, RowOrder, ShownRow, shown_rows};
-use tidegate_report::watch::{FigureColumn, delay_bar, fitting, headline, row_name};
+use tidegate_report::watch::{FigureColumn, control_lines, delay_bar, fitting, headline, row_name};
 
 /// What names have at most before columns go for them; longer ones get what is left.
 const NAME: usize = 24;
@@ -30,6 +30,8 @@ pub(super) struct TopScreen {
 /// A line of the part that scrolls.
 enum BodyLine<'i> {
     Device(&'i DeviceInterval),
+    /// What a controller does with its shaper.
+    Control(String),
     Row(&'i DeviceInterval, ShownRow<'i>),
     /// Rows that are left out.
     Idle(usize),
@@ -117,6 +119,7 @@ impl TopScreen {
             let shown = shown_rows(interval, self.order, is_idle);
             idle += shown.idle;
             lines.push(BodyLine::Device(interval));
+            lines.extend(control_lines(interval).into_iter().map(BodyLine::Control));
             lines.extend(shown.rows.into_iter().map(|row| BodyLine::Row(interval, row)));
             if shown.idle > 0 {
                 lines.push(BodyLine::Idle(shown.idle));
@@ -130,6 +133,7 @@ impl TopScreen {
             BodyLine::Device(interval) => {
                 put(buffer, (0, y), &headline(interval), Style::new().add_modifier(Modifier::BOLD));
             }
+            BodyLine::Control(words) => put(buffer, (0, y), words, Style::new()),
             BodyLine::Idle(rows) => {
                 let words = format!("  … {rows} idle {}", if *rows == 1 { "row" } else { "rows" });
                 put(buffer, (0, y), &words, Style::new().add_modifier(Modifier::DIM));

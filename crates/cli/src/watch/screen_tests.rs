@@ -3,7 +3,7 @@
 use super::*;
 use ratatui_core::backend::TestBackend;
 use ratatui_core::terminal::Terminal;
-use tidegate_analysis::watch::Figures;
+use tidegate_analysis::watch::{Figures, ShaperControl};
 
 fn row(depth: usize, id: &str, bps: f64, p99_ms: u64) -> QueueRow {
     let waits = p99_ms > 0;
@@ -53,6 +53,22 @@ fn with(intervals: &[DeviceInterval]) -> TopScreen {
     let mut screen = TopScreen::new();
     screen.push(intervals.to_vec());
     screen
+}
+
+#[test]
+fn a_controller_has_a_line_below_its_device() {
+    let mut eth0 = interval("eth0", 2);
+    eth0.control = Some(ShaperControl {
+        controller: "tidegate".into(),
+        direction: "upload".into(),
+        rate: 3_000_000,
+        least: 600_000,
+        most: 6_000_000,
+        ..ShaperControl::default()
+    });
+    let lines = drawn(&mut with(&[eth0]), (80, 24));
+    let expected = "  autorate (tidegate): upload 3.00 Mbit/s of 600 kbit/s to 6.00 Mbit/s";
+    assert!(lines[1].starts_with("eth0") && lines[2] == expected, "{lines:#?}");
 }
 
 #[test]

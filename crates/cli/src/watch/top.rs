@@ -15,6 +15,7 @@ use tidegate_analysis::watch::{DeviceInterval, Snapshot, device_intervals, line}
 use tidegate_apply::status::{self, Health};
 use tidegate_apply::{SnapshotSource, sources};
 use tidegate_report::watch::screen;
+use tidegate_sessions::autorate::controls;
 use tidegate_sys::{interrupt, poll};
 
 /// Show classes live: throughput, queueing delay, drops, marks
@@ -164,7 +165,13 @@ fn on_screen(sources: &mut [SnapshotSource], interval: Duration) -> anyhow::Resu
 }
 
 fn shown(before: &[Snapshot], now: &[Snapshot]) -> Vec<DeviceInterval> {
-    before.iter().zip(now).flat_map(|(before, now)| device_intervals(before, now)).collect()
+    let mut intervals: Vec<DeviceInterval> =
+        before.iter().zip(now).flat_map(|(before, now)| device_intervals(before, now)).collect();
+    for control in controls() {
+        let of = intervals.iter_mut().find(|interval| interval.device == control.device);
+        of.into_iter().for_each(|interval| interval.control = Some(control.clone()));
+    }
+    intervals
 }
 
 fn all(sources: &mut [SnapshotSource]) -> anyhow::Result<Vec<Snapshot>> {

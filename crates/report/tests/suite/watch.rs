@@ -3,7 +3,7 @@
 
 use crate::fixture::watch::{read, snapshot};
 use serde_json::json;
-use tidegate_analysis::watch::{Snapshot, device_intervals};
+use tidegate_analysis::watch::{ControlMode, LastDecision, ShaperControl, Snapshot, device_intervals, line};
 use tidegate_report::watch::screen;
 
 #[test]
@@ -55,4 +55,52 @@ fn missing_figures_are_none() {
     assert_eq!(result.map(|snapshot| snapshot.devices.len()), Ok(0));
     let wrong = Snapshot::read("{\"version\":2}").expect_err("another form").to_string();
     assert!(wrong.starts_with("version: form 2, where this version reads form 1"), "{wrong}");
+}
+
+/// What a controller of the rate does is below the device, in each of its modes; in JSON it is whole.
+#[test]
+fn a_controller_has_a_line_of_its_own() {
+    let (before, now) = (read(&snapshot(10, 100, 1000)), read(&snapshot(11, 200, 2000)));
+    let last =
+        LastDecision { reason: "delay-high".into(), words: "delay is high".into(), delay_ms: Some(34.0) };
+    let control = ShaperControl {
+        device: "eth0".into(),
+        direction: "upload".into(),
+        controller: "tidegate".into(),
+        rate: 3_000_000,
+        least: 600_000,
+        base: 2_000_000,
+        most: 6_000_000,
+        decisions: [("delay-high".to_owned(), 11), ("begin".to_owned(), 1)].into(),
+        last: Some(last),
+        ..ShaperControl::default()
+    };
+    let mut interval = device_intervals(&before, &now).remove(0);
+    let mut shown = |mode, last: bool| {
+        let mut control = ShaperControl { mode, ..control.clone() };
+        if !last {
+            (control.last, control.decisions) = (None, [("begin".to_owned(), 1)].into());
+        }
+        interval.control = Some(control);
+        let text = screen(&interval, 200);
+        text.lines().skip(1).take_while(|line| line.starts_with("  ")).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(
+        shown(ControlMode::Controls, true),
+        "  autorate (tidegate): upload 3.00 Mbit/s of 600 kbit/s to 6.00 Mbit/s\n  12 decisions, last: delay is \
+         high (34.0 ms)"
+    );
+    assert_eq!(shown(ControlMode::Idle, false), "  autorate (tidegate): upload 2.00 Mbit/s: no load");
+    assert_eq!(
+        shown(ControlMode::Blind, false),
+        "  autorate (tidegate): upload 3.00 Mbit/s: no target replies"
+    );
+    assert_eq!(
+        shown(ControlMode::Gone, false),
+        "  autorate (tidegate): upload: a shaper is gone, and looked for"
+    );
+    let json = line(&interval);
+    assert_eq!((&json["autorate"]["mode"], &json["autorate"]["rate"]), (&"gone".into(), &3_000_000.into()));
+    interval.control = None;
+    assert!(!screen(&interval, 200).contains("autorate") && line(&interval)["autorate"].is_null());
 }

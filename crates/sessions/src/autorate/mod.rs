@@ -4,6 +4,7 @@
 //! ```text
 //! probe targets ─▶ replies, losses ─┐                        ┌─▶ netlink: the rate of CAKE, HTB or TBF
 //! netlink: counters, each 50 ms ────┴─▶ RateController ─▶ decisions
+//!                                                            ├─▶ a file each second, for those who watch
 //!                                                            └─▶ events for the caller
 //! file + guard process: the rates that were found, put back however this ends
 //! ```
@@ -12,10 +13,12 @@
 
 mod kept;
 mod plan;
+mod published;
 mod run;
 mod shaper;
 
 pub use kept::{LeftBehind, PutBack, guard, restore};
 pub use plan::{AutorateEvent, AutorateOptions, AutoratePlan, USUAL_LEAST, USUAL_MOST, obstacles, plan};
+pub use published::controls;
 pub use run::run;
 pub use shaper::{FoundShaper, LEAST_RATE};

@@ -2,10 +2,12 @@
 
 use super::kept::{self, Guard, PutBack};
 use super::plan::{AutorateEvent, AutorateOptions, AutoratePlan, check, controller, limits, plan};
+use super::published::Published;
 use super::shaper::{FoundShaper, LEAST_RATE};
 use crate::error::{Context, Result, invalid};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
+use tidegate_analysis::watch::ControlMode;
 use tidegate_control::{
     ControlEvent, OneWayDelays, PerDirection, ProbeReply, RateController, RateDecision, RateDirection,
     ShaperCounters,
@@ -46,6 +48,18 @@ enum Mode {
     Blind,
     /// A shaper is gone: when it is looked for next, ns.
     Gone(u64),
+}
+
+impl Mode {
+    /// As those who watch see it.
+    fn shown(self) -> ControlMode {
+        match self {
+            Mode::Controls => ControlMode::Controls,
+            Mode::Idle => ControlMode::Idle,
+            Mode::Blind => ControlMode::Blind,
+            Mode::Gone(_) => ControlMode::Gone,
+        }
+    }
 }
 
 /// Controls the rates until `stop` becomes readable or the time is over, and puts back the rates that were
@@ -103,6 +117,7 @@ pub fn run(
         window: (0, 0),
         load: PerDirection::default(),
         next_probe: 0,
+        published: Published::new(&runtime, options),
         tell,
     };
     let result = live.work(stop);
@@ -146,6 +161,7 @@ struct Live<'o> {
     load: PerDirection<(u64, u64)>,
     /// The number of the next probe of all.
     next_probe: u64,
+    published: Published,
     tell: &'o mut dyn FnMut(AutorateEvent) -> std::io::Result<()>,
 }
 
@@ -243,6 +259,7 @@ impl Live<'_> {
         if let Err(why) = self.set(direction, rate) {
             return self.gone(why);
         }
+        self.published.decided(decision);
         let dev = self.plan.shapers[direction].as_ref().map_or_else(String::new, |one| one.dev().to_owned());
         (self.tell)(AutorateEvent::Decision {
             direction,
@@ -380,6 +397,7 @@ impl Live<'_> {
             self.guard = None;
             self.guard = Some(Guard::start(&self.options.devices())?);
         }
+        self.published.write(now, self.mode.shown(), &self.plan, self.rates);
         if matches!(self.mode, Mode::Gone(_)) {
             return self.seek(now);
         }
