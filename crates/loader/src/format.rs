@@ -63,8 +63,8 @@ pub enum FormatError {
     NotText(&'static str),
     /// JSON that no listing of tc is.
     ForeignJson,
-    /// What tc -j prints of some filters and of HFSC: JSON but for a part.
-    BrokenTcJson,
+    /// It begins as a listing of tc -j and is no JSON: where, and why.
+    BrokenTcJson(String),
     /// Text of another kind: what it looks like, and what to do.
     LooksLike(&'static str),
     /// Nothing that is known: how it begins, at most [`FormatError::SHOWN`] characters.
@@ -93,9 +93,10 @@ impl fmt::Display for FormatError {
             FormatError::ForeignJson => f.write_str(
                 "is JSON, but not what `tc -j qdisc show`, `tc -j class show` or `tc -j filter show` writes",
             ),
-            FormatError::BrokenTcJson => f.write_str(
-                "begins as a listing of tc -j and is no JSON: tc writes fw filters and HFSC so; save what tc \
-                 prints without -j instead",
+            FormatError::BrokenTcJson(why) => write!(
+                f,
+                "begins as a listing of tc -j and is no JSON: {why}; correct that place, or save what tc prints \
+                 without -j instead"
             ),
             FormatError::LooksLike(what) => write!(f, "{what}\n{KNOWN}"),
             FormatError::Unknown(begins) => {
@@ -142,12 +143,14 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<InputFormat, FormatError> {
     if [".md", ".markdown"].into_iter().any(has_extension) {
         return Err(FormatError::NotText("is Markdown; save the commands in it as a file of their own"));
     }
-    if text.trim_start().starts_with(['[', '{']) && is_json(text) {
-        return json(text);
-    }
-    let names_kinds = || ["\"kind\":\"", "\"class\":\""].iter().any(|key| text.contains(key));
-    if text.trim_start().starts_with("[{") && names_kinds() {
-        return Err(FormatError::BrokenTcJson);
+    if text.trim_start().starts_with(['[', '{']) {
+        match why_no_json(text) {
+            None => return json(text),
+            Some(why) if begins_as_objects(text) && names_kinds(text) => {
+                return Err(FormatError::BrokenTcJson(why));
+            }
+            Some(_) => {}
+        }
     }
     if is_deep(text) {
         return Err(FormatError::NotText(
@@ -235,9 +238,22 @@ fn is_binary(bytes: &[u8]) -> bool {
     begins.contains(&0) || begins.iter().filter(is_control).count() * 20 > begins.len()
 }
 
-/// One document or several, one after another.
-fn is_json(text: &str) -> bool {
-    serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>().all(|document| document.is_ok())
+/// Why a text is not JSON, one document or several, one after another. `None`: it is.
+fn why_no_json(text: &str) -> Option<String> {
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
+    documents.find_map(|document| document.err().map(|error| error.to_string()))
+}
+
+/// Does a text begin as a list of objects, or an object?
+fn begins_as_objects(text: &str) -> bool {
+    let text = text.trim_start();
+    let inside = text.strip_prefix('[').unwrap_or(text).trim_start();
+    inside.strip_prefix('{').is_some_and(|object| object.trim_start().starts_with('"'))
+}
+
+/// Objects of tc's have a kind, or older classes a class.
+fn names_kinds(text: &str) -> bool {
+    ["\"kind\"", "\"class\""].iter().any(|key| text.contains(key))
 }
 
 /// The most brackets within one another at the beginning of a file that could be anything that is known.
@@ -251,8 +267,7 @@ fn is_deep(text: &str) -> bool {
 
 /// JSON: tc's listings are lists of objects with a kind, or with a class.
 fn json(text: &str) -> Result<InputFormat, FormatError> {
-    let tc = ["\"kind\"", "\"class\""].iter().any(|key| text.contains(key));
-    if tc || text.trim() == "[]" {
+    if names_kinds(text) || text.trim() == "[]" {
         return Ok(InputFormat::TcJson);
     }
     Err(FormatError::ForeignJson)
@@ -359,7 +374,7 @@ mod tests {
             (
                 "a",
                 "[{\"protocol\":\"ip\",\"kind\":\"fw\",\"options\":{handle 0xa classid 1:10 }}]",
-                Err(FormatError::BrokenTcJson),
+                Err(FormatError::BrokenTcJson("key must be a string at line 1 column 42".to_owned())),
             ),
         ];
         for (name, text, expected) in table {

@@ -26,6 +26,7 @@ pub mod distributions;
 mod format;
 mod inside;
 mod line_words;
+mod listings;
 mod lists;
 mod live;
 mod nothing;
@@ -46,6 +47,7 @@ pub use tidegate_inspect::ClassNames;
 pub use to_short::ShortPolicy;
 
 use line_words::LineWords;
+use listings::Listings;
 use lists::ListedCall;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -54,7 +56,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_capture::{CaptureError, CaptureOptions, DEFAULT_TIMEOUT, Exit, Output, ScriptRun, Trouble};
 use tidegate_gateway::DeviceSpec;
-use tidegate_inspect::{CARRIED_OUT_AT, PolicyInput, PolicyModel, Source, Step};
+use tidegate_inspect::{CARRIED_OUT_AT, PolicyInput, PolicyModel, Source, Step, Word};
 use tidegate_packet::{Dissector, Pool, Seeded};
 use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_shims::Machine;
@@ -135,6 +137,8 @@ pub struct LoadedPolicy {
     pub names: ClassNames,
     /// A short policy leaves its queues open: what they are depends on [`ReadOptions::without_cake`].
     pub leaves_queues_open: bool,
+    /// Its listings have no qdisc but the kernel's defaults: a sentence.
+    pub(crate) only_defaults: Option<String>,
     sources: Vec<Source>,
     steps: Vec<Step>,
     /// The devices that were there before.
@@ -222,11 +226,14 @@ impl LoadedPolicy {
             .chain(self.ignored_failures())
     }
 
-    /// What is left out of other programs' settings, or done otherwise, as they are read as short policies: a
-    /// sentence each.
+    /// What is left out of other programs' settings, or done otherwise, as they are read as short policies, and
+    /// what listings do not say: a sentence each.
     pub fn left_out(&self) -> impl Iterator<Item = String> {
-        let short = self.outcomes.iter().zip(&self.formats).filter(|(_, format)| short::is_short(**format));
-        short.flat_map(|(outcome, _)| outcome.notes.iter().cloned())
+        let is_read = |format: InputFormat| {
+            short::is_short(format) || matches!(format, InputFormat::Listing | InputFormat::TcJson)
+        };
+        let read = self.outcomes.iter().zip(&self.formats).filter(move |(_, format)| is_read(**format));
+        read.flat_map(|(outcome, _)| outcome.notes.iter().cloned())
     }
 
     /// Refuses a device that the user named and no command is about.
@@ -276,7 +283,8 @@ impl LoadedPolicy {
 
     /// Why there is no result: the policy has no traffic control. `None`: it has.
     pub fn nothing_found(&self) -> Option<String> {
-        nothing_found(&self.outcomes, self.texts())
+        let nothing = nothing_found(&self.outcomes, self.texts())?;
+        Some(self.only_defaults.clone().unwrap_or(nothing))
     }
 
     /// Its files, each with its name and lines.
@@ -459,29 +467,62 @@ pub fn read_as(format: InputFormat, text: &str, options: &ReadOptions) -> Result
 }
 
 fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Result<LoadedPolicy, LoadError> {
-    let (files, texts) = listings_joined(files, texts, options.devices.first().map(String::as_str))?;
+    let (listings, inputs) = listings_apart(files, texts, options.devices.first().map(String::as_str))?;
     let mut devices = options.devices.clone();
-    for (path, (format, text)) in files.iter().zip(&texts) {
-        let named = match format {
-            InputFormat::Script => {
-                tidegate_capture::devices_of(path, &options.args).map_err(LoadError::Capture)?
+    for input in &inputs {
+        match input {
+            FileInput::Listings => devices.extend(listings.iter().flat_map(Listings::devices)),
+            FileInput::Other(path, (InputFormat::Script, _)) => {
+                devices.extend(tidegate_capture::devices_of(path, &options.args).map_err(LoadError::Capture)?)
             }
-            _ => lists::devices(*format, &path.to_string_lossy(), text),
-        };
-        devices.extend(named);
+            FileInput::Other(path, (format, text)) => {
+                devices.extend(lists::devices(*format, &path.to_string_lossy(), text));
+            }
+        }
     }
     let mut policy = LoadedPolicy::of_devices(devices, options);
-    for (path, (format, text)) in files.iter().zip(&texts) {
-        let calls = match format {
-            InputFormat::Script => FileCalls::Script,
-            _ => FileCalls::List(
-                lists::calls(*format, path, text, options.without_cake)
-                    .map_err(|why| LoadError::File(path.clone(), why))?,
-            ),
-        };
-        policy.carry_out(path, *format, text, calls, options)?;
+    for input in &inputs {
+        match (input, &listings) {
+            (FileInput::Other(path, (InputFormat::Script, text)), _) => {
+                policy.carry_out(path, InputFormat::Script, text, FileCalls::Script, options)?;
+            }
+            (FileInput::Other(path, (format, text)), _) => {
+                let calls = lists::calls(*format, path, text, options.without_cake)
+                    .map_err(|why| LoadError::File(path.clone(), why))?;
+                policy.carry_out(path, *format, text, FileCalls::List(calls), options)?;
+            }
+            (FileInput::Listings, Some(listings)) => policy.carry_out_listings(listings, options)?,
+            (FileInput::Listings, None) => {}
+        }
     }
     Ok(policy)
+}
+
+/// A file, or all listings together in the place of the first of them.
+enum FileInput {
+    Listings,
+    Other(PathBuf, Text),
+}
+
+/// Listings of qdiscs, classes and filters belong together, whatever file each is in.
+fn listings_apart(
+    files: &[PathBuf],
+    texts: Vec<Text>,
+    dev: Option<&str>,
+) -> Result<(Option<Listings>, Vec<FileInput>), LoadError> {
+    let (mut listed, mut inputs) = (Vec::new(), Vec::new());
+    for (path, (format, text)) in files.iter().zip(texts) {
+        if !matches!(format, InputFormat::Listing | InputFormat::TcJson) {
+            inputs.push(FileInput::Other(path.clone(), (format, text)));
+            continue;
+        }
+        if listed.is_empty() {
+            inputs.push(FileInput::Listings);
+        }
+        listed.push((path.clone(), text, format == InputFormat::TcJson));
+    }
+    let listings = if listed.is_empty() { None } else { Some(Listings::of(listed, dev)?) };
+    Ok((listings, inputs))
 }
 
 /// Where the calls of a file come from.
@@ -509,6 +550,7 @@ impl LoadedPolicy {
             lan: None,
             names: ClassNames::new(),
             leaves_queues_open: false,
+            only_defaults: None,
             sources: Vec::new(),
             steps: Vec::new(),
             devices,
@@ -532,7 +574,7 @@ impl LoadedPolicy {
             FileCalls::Script => (script(path, &self.devices, options, &mut traced)?, None),
             FileCalls::List(list) => {
                 let goes_on = options.batches_go_on;
-                (lists::carry_out((&list, goes_on), (path, text), &self.devices, &mut traced), Some(list))
+                (lists::carry_out((&list, goes_on), &[(path, text)], &self.devices, &mut traced), Some(list))
             }
         };
         let came = traced.came;
@@ -555,41 +597,44 @@ impl LoadedPolicy {
         self.outcomes.push(outcome);
         Ok(())
     }
-}
 
-/// Listings of qdiscs, classes and filters belong together, whatever file each is in: parents come before
-/// children.
-fn listings_joined(
-    files: &[PathBuf],
-    texts: Vec<Text>,
-    dev: Option<&str>,
-) -> Result<(Vec<PathBuf>, Vec<Text>), LoadError> {
-    let mut others: Vec<(PathBuf, Text)> = Vec::new();
-    let mut first: Option<usize> = None;
-    for (path, (format, text)) in files.iter().zip(texts) {
-        let listing = match format {
-            InputFormat::Listing => text,
-            InputFormat::TcJson => {
-                tcjson::listing(&text, dev).map_err(|why| LoadError::File(path.clone(), why))?
-            }
-            _ => {
-                others.push((path.clone(), (format, text)));
-                continue;
-            }
+    /// A word of JSON is another one in the command: what is found is in the object's line.
+    fn unplace_words_of_json(&mut self, begun: usize, listings: &Listings) {
+        let is_json = |file: usize| {
+            let name = self.sources.get(file).map(|source| source.name.as_str());
+            listings.files.iter().any(|(path, _, json)| *json && name == Some(&path.display().to_string()))
         };
-        match first {
-            Some(at) => {
-                let (name, (_, whole)) = &mut others[at];
-                *name = PathBuf::from(format!("{} + {}", name.display(), path.display()));
-                whole.push_str(&listing);
-            }
-            None => {
-                first = Some(others.len());
-                others.push((path.clone(), (InputFormat::Listing, listing)));
+        for step in &mut self.steps[begun..] {
+            if step.place.as_ref().is_some_and(|place| is_json(place.file)) {
+                step.words.iter_mut().for_each(|word| *word = Word::unplaced(word.text.clone()));
             }
         }
     }
-    Ok(others.into_iter().unzip())
+
+    /// Makes what listings have, and refuses what is not there afterwards as they say.
+    fn carry_out_listings(&mut self, listings: &Listings, options: &ReadOptions) -> Result<(), LoadError> {
+        let mut pool = Pool::new(0);
+        let files: Vec<(&Path, &str)> =
+            listings.files.iter().map(|(path, text, _)| (path.as_path(), text.as_str())).collect();
+        let list = listings.calls();
+        let mut traced = Traced::new(self.machine.shim(&mut pool, &mut self.draws));
+        let mut outcome =
+            lists::carry_out((&list, options.batches_go_on), &files, &self.devices, &mut traced);
+        let came = traced.came;
+        let caveats = listings.verify(&mut self.machine, &outcome, &mut self.draws)?;
+        for (path, text) in files {
+            self.note_source(path, text);
+        }
+        let (path, text, _) = &listings.files[0];
+        let begun = self.steps.len();
+        self.note(path, text, &outcome, &came, Some(&list));
+        self.unplace_words_of_json(begun, listings);
+        outcome.notes.extend(caveats);
+        self.formats.push(listings.format());
+        self.only_defaults = listings.nothing();
+        self.outcomes.push(outcome);
+        Ok(())
+    }
 }
 
 /// Runs a script.

@@ -12,12 +12,13 @@ use tidegate_policy::LinkDriver;
 use tidegate_shims::{Answer, Call};
 use tidegate_syntax::batch;
 use tidegate_syntax::short::{Compiled, CompiledCommand, Problem, Short, TreeReason};
-use tidegate_syntax::tc::{self, NotListed};
 use tidegate_text::shell_word;
 
 /// A call in a file.
 pub(super) struct ListedCall {
     pub(super) call: Call,
+    /// Which of the files it is in, where a list is in several.
+    pub(super) file: usize,
     /// The line of the file, from 1; `None`: the file as a whole, and what was carried out knows its line.
     pub(super) line: Option<usize>,
     /// It fails where what it does has been done before.
@@ -29,8 +30,8 @@ pub(super) struct ListedCall {
 }
 
 impl ListedCall {
-    fn new(call: Call, line: Option<usize>) -> ListedCall {
-        ListedCall { call, line, may_fail: false, inside: Vec::new(), ends_all: false }
+    pub(super) fn new(call: Call, line: Option<usize>) -> ListedCall {
+        ListedCall { call, file: 0, line, may_fail: false, inside: Vec::new(), ends_all: false }
     }
 }
 
@@ -43,11 +44,11 @@ pub(super) fn devices(format: InputFormat, name: &str, text: &str) -> Vec<String
         return policies.into_iter().flat_map(|(short, _)| devices(short)).collect();
     }
     let markers: &[&str] = match format {
-        InputFormat::Batch | InputFormat::Listing => &["dev"],
+        InputFormat::Batch => &["dev"],
         InputFormat::IptablesSave(_) => &["-o", "-i", "--out-interface", "--in-interface"],
         InputFormat::Nft => &["oifname", "iifname", "oif", "iif"],
-        // A script runs in the sandbox; JSON has become a listing; a short policy has keys for them.
-        InputFormat::Script | InputFormat::TcJson => return Vec::new(),
+        // A script runs in the sandbox; a listing is read before; a short policy has keys for them.
+        InputFormat::Script | InputFormat::Listing | InputFormat::TcJson => return Vec::new(),
         InputFormat::Short | InputFormat::Uci | InputFormat::SqmConf | InputFormat::FireQos => {
             return Vec::new();
         }
@@ -145,14 +146,9 @@ pub(super) fn calls(
         InputFormat::IptablesSave(false) => Ok(vec![whole("iptables-restore", &[])]),
         InputFormat::IptablesSave(true) => Ok(vec![whole("ip6tables-restore", &[])]),
         InputFormat::Nft => Ok(vec![whole("nft", &["-f", "-"])]),
-        InputFormat::Listing => {
-            let listed =
-                tc::read_listing(text).map_err(|NotListed { line, why }| format!("line {line} {why}"))?;
-            let call = |args| Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") };
-            Ok(listed.into_iter().map(|one| ListedCall::new(call(one.args), Some(one.line))).collect())
-        }
-        // A script is run, JSON has become a listing, and a short policy has been compiled.
+        // A script is run, a listing has been read, and a short policy has been compiled.
         InputFormat::Script
+        | InputFormat::Listing
         | InputFormat::TcJson
         | InputFormat::Short
         | InputFormat::Uci
@@ -194,6 +190,7 @@ fn short_lines(
             stdin: line.stdin.map(String::into_bytes),
             cwd: PathBuf::from("/"),
         },
+        file: 0,
         line: Some(line.from.line),
         may_fail: line.may_fail,
         inside: line.inside.iter().map(|span| span.line).collect(),
@@ -242,18 +239,20 @@ fn batch_lines(text: &str) -> Result<Vec<ListedCall>, String> {
     Ok(calls)
 }
 
-/// Carries the calls out.
+/// Carries the calls out; `files` are those that they are in, each with its text.
 pub(super) fn carry_out(
     (listed, batches_go_on): (&[ListedCall], bool),
-    (path, text): (&Path, &str),
+    files: &[(&Path, &str)],
     devices: &[String],
     traced: &mut Traced<'_>,
 ) -> ScriptRun {
     traced.world(devices);
-    let lines: Vec<&str> = text.lines().collect();
+    let texts: Vec<(&Path, Vec<&str>)> =
+        files.iter().map(|(path, text)| (*path, text.lines().collect())).collect();
     let mut calls = Vec::with_capacity(listed.len());
     let (mut troubles, mut notes) = (Vec::new(), Vec::new());
-    for (number, ListedCall { call, line, may_fail, inside, ends_all }) in listed.iter().enumerate() {
+    for (number, ListedCall { call, file, line, may_fail, inside, ends_all }) in listed.iter().enumerate() {
+        let Some((path, lines)) = texts.get(*file) else { continue };
         let mut reply = traced.answer(call);
         traced.relabel(inside);
         let at_fault = reply.blamed(&call.args);
@@ -265,7 +264,7 @@ pub(super) fn carry_out(
         let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
         let at = line.or_else(|| line_named(&stderr)).unwrap_or(1);
         let source = SourceLine {
-            file: path.to_owned(),
+            file: path.to_path_buf(),
             line: at,
             text: lines.get(at - 1).map(|line| (*line).to_owned()).unwrap_or_default(),
             columns: None,

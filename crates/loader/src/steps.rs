@@ -35,8 +35,8 @@ impl LoadedPolicy {
             let nothing = Came { ops: ops..ops, carried: 0..0 };
             let came = came.unwrap_or(&nothing);
             let file = match &recorded.source {
-                Some(source) if list.is_none() => self.source(&source.file, None),
-                _ => main,
+                Some(source) => self.source(&source.file, None),
+                None => main,
             };
             let carried = self.machine.carried[came.carried.clone()].to_vec();
             if carried.iter().any(|one| one.line.is_some()) || recorded.call.stdin.is_some() && list.is_some()
@@ -274,6 +274,11 @@ impl LoadedPolicy {
             Word { text: text.clone(), literal: place.is_some(), place }
         };
         words.iter().map(word).collect()
+    }
+
+    /// Notes a file of several that one list is in.
+    pub(super) fn note_source(&mut self, path: &Path, text: &str) {
+        self.source(path, Some(text));
     }
 
     /// The number of a source; it is read where its text is not given.

@@ -35,7 +35,10 @@ pub use command_line::{
 pub use conditions::{Joined, conditions};
 pub use get::find_filter;
 pub use help::help_kind;
-pub use listing::{Listed, NotListed, is_listing, read_listing};
+pub use listing::{
+    Difference, FilterHead, Listed, ListedObject, Member, NotListed, commands_of_listing, compare,
+    is_listing, members_of_listing, objects_of_listing, read_listing,
+};
 pub(crate) use prefix::{dotted, parse_masked4, parse_prefix6};
 pub use read::{parse, parse_line};
 pub use refuse::{action_not_found, refusal_lines, refusal_text};

@@ -5,6 +5,7 @@ use crate::Refusal;
 use crate::json::Json;
 use crate::number::{i32_in, u32_in};
 use crate::tc::command_line::ShowFlags;
+use crate::tc::listing::Member;
 use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
@@ -44,6 +45,29 @@ impl Syntax for Cake {
         if let Xstats::CakeFlow(flow) = &dump.xstats {
             show_flow(flow, entry);
         }
+    }
+
+    fn member(&self, key: &str, value: &Member, _: &[(String, Member)]) -> Option<Vec<String>> {
+        let words = match (key, value) {
+            ("diffserv" | "flowmode" | "autorate" | "atm", Member::Text(word)) => vec![word.clone()],
+            ("nat" | "wash", Member::Bool(on)) => vec![format!("{}{key}", if *on { "" } else { "no" })],
+            ("split_gso", Member::Bool(on)) => {
+                vec![if *on { "split-gso" } else { "no-split-gso" }.to_owned()]
+            }
+            ("ack-filter", Member::Text(how)) => vec![
+                match how.as_str() {
+                    "enabled" => "ack-filter",
+                    "aggressive" => "ack-filter-aggressive",
+                    "disabled" => "no-ack-filter",
+                    // Nothing that is known: it does not come back.
+                    _ => return None,
+                }
+                .to_owned(),
+            ],
+            ("fwmark", Member::Text(mask)) if mask == "0" => Vec::new(),
+            _ => return None,
+        };
+        Some(words)
     }
 }
 

@@ -4,12 +4,16 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::tc::command_line::ShowFlags;
+use crate::tc::listing::Spelling;
 use crate::tc::options::{Reader, Values, ecn, unless_zero};
 use crate::tc::show::{Entry, drop_next, time};
 use crate::tc::words::Words;
 use crate::units::print_time;
 use tidegate_policy::dump::{CodelStats, QdiscDump, Xstats};
 use tidegate_policy::{CodelParams, QdiscParams};
+
+/// Linux keeps CoDel's times in units of 1024 ns (`codel_time_t`).
+pub(super) const KEPT_IN_NS: &[(&str, u64)] = &[("target", 1024), ("interval", 1024), ("ce_threshold", 1024)];
 
 pub(super) struct Codel;
 
@@ -34,6 +38,11 @@ impl Syntax for Codel {
         if let Xstats::Codel(stats) = &dump.xstats {
             show_stats(stats, entry);
         }
+    }
+
+    fn spelling(&self) -> &'static Spelling {
+        const SPELLING: Spelling = Spelling { kept_in_ns: KEPT_IN_NS, ..Spelling::SAME };
+        &SPELLING
     }
 }
 

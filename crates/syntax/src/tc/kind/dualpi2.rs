@@ -4,6 +4,7 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::tc::command_line::ShowFlags;
+use crate::tc::listing::{Member, Spelling, place_of};
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, time};
 use crate::tc::words::Words;
@@ -32,6 +33,29 @@ impl Syntax for DualPi2 {
     fn show_stats(&self, dump: &QdiscDump, _flags: &ShowFlags, entry: &mut Entry) {
         if let Xstats::DualPi2(stats) = &dump.xstats {
             show_stats(stats, entry);
+        }
+    }
+
+    fn spelling(&self) -> &'static Spelling {
+        const SPELLING: Spelling = Spelling { names: &[("step_packets", "step_thresh")], ..Spelling::SAME };
+        &SPELLING
+    }
+
+    fn member(&self, key: &str, value: &Member, _: &[(String, Member)]) -> Option<Vec<String>> {
+        match (key, value) {
+            ("overload" | "drop" | "ect" | "gso", Member::Text(word)) => Some(vec![word.clone()]),
+            ("step_packets", Member::Number(packets)) => Some(vec![key.to_owned(), format!("{packets}p")]),
+            _ => None,
+        }
+    }
+
+    /// The kernel rounds weights down where it takes them and where it lists them.
+    fn settle(&self, args: &mut Vec<String>) {
+        for key in ["alpha", "beta"] {
+            let Some(at) = place_of(args, key) else { continue };
+            if let Ok(hertz) = args[at].parse::<f64>() {
+                args[at] = format!("{}", (hertz * WEIGHT).round() / WEIGHT + 1.0 / WEIGHT);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::tc::command_line::ShowFlags;
+use crate::tc::listing::{Member, Spelling};
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, time};
 use crate::tc::words::Words;
@@ -34,6 +35,26 @@ impl Syntax for Fq {
     fn show_stats(&self, dump: &QdiscDump, _flags: &ShowFlags, entry: &mut Entry) {
         if let Xstats::Fq(stats) = &dump.xstats {
             show_stats(stats, entry);
+        }
+    }
+
+    fn spelling(&self) -> &'static Spelling {
+        const SPELLING: Spelling = Spelling {
+            newer: &[
+                ("bands", "3"),
+                ("priomap", "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1"),
+                ("weights", "589824 196608 65536"),
+                ("offload_horizon", "0us"),
+            ],
+            ..Spelling::SAME
+        };
+        &SPELLING
+    }
+
+    fn member(&self, key: &str, value: &Member, _: &[(String, Member)]) -> Option<Vec<String>> {
+        match (key, value) {
+            ("pacing", Member::Bool(false)) => Some(vec!["nopacing".to_owned()]),
+            _ => None,
         }
     }
 }

@@ -1,9 +1,11 @@
 //! fq_codel.
 
+use super::codel;
 use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::tc::command_line::ShowFlags;
+use crate::tc::listing::{Member, Spelling};
 use crate::tc::options::{Reader, Values, ecn, unless_zero};
 use crate::tc::show::{Entry, drop_next, time};
 use crate::tc::words::Words;
@@ -48,6 +50,22 @@ impl Syntax for FqCodel {
                 entry.member("drop_next", Json::number(codel.drop_next_us));
             }
             entry.say("\n");
+        }
+    }
+
+    fn spelling(&self) -> &'static Spelling {
+        const SPELLING: Spelling =
+            Spelling { unless: &[("ecn", "noecn")], kept_in_ns: codel::KEPT_IN_NS, ..Spelling::SAME };
+        &SPELLING
+    }
+
+    fn member(&self, key: &str, value: &Member, all: &[(String, Member)]) -> Option<Vec<String>> {
+        match key {
+            "ce_threshold_selector" => {
+                let mask = all.iter().find(|(name, _)| name == "ce_threshold_mask")?.1.word()?;
+                Some(vec![key.to_owned(), format!("{}/{mask}", value.word()?)])
+            }
+            _ => None,
         }
     }
 }

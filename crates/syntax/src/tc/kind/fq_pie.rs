@@ -4,6 +4,7 @@ use super::pie;
 use super::row::Syntax;
 use crate::Refusal;
 use crate::tc::command_line::ShowFlags;
+use crate::tc::listing::Spelling;
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, row, time};
 use crate::tc::words::Words;
@@ -33,6 +34,11 @@ impl Syntax for FqPie {
         if let Xstats::FqPie(stats) = &dump.xstats {
             show_stats(stats, entry);
         }
+    }
+
+    fn spelling(&self) -> &'static Spelling {
+        const SPELLING: Spelling = Spelling { kept_in_ns: pie::KEPT_IN_NS, ..Spelling::SAME };
+        &SPELLING
     }
 }
 

@@ -4,6 +4,7 @@ use super::row::Syntax;
 use crate::json::Json;
 use crate::number::{float_prefix, general, i32_in, u32_in};
 use crate::tc::command_line::ShowFlags;
+use crate::tc::listing::{Member, Spelling, amount};
 use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
@@ -11,7 +12,7 @@ use crate::units::{parse_nanos, parse_rate, parse_size, parse_time, print_nanos,
 use crate::{Env, Refusal, distribution};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::QdiscDump;
-use tidegate_policy::spec::OptionSpec;
+use tidegate_policy::spec::{OptionSpec, ValueKind};
 use tidegate_policy::{
     NetemCorrelations, NetemDistribution, NetemLoss, NetemParams, NetemProbability, NetemRate, NetemSlot,
     QdiscParams,
@@ -44,6 +45,27 @@ impl Syntax for Netem {
         if let QdiscParams::Netem(params) = &dump.params {
             show(params, entry);
         }
+    }
+
+    fn spelling(&self) -> &'static Spelling {
+        const SPELLING: Spelling = Spelling {
+            parts: &[
+                ("loss", &["p", "r", "1-h", "1-k"]),
+                ("loss", &["p13", "p31", "p32", "p23", "p14"]),
+                ("rate", &["packetoverhead", "cellsize", "celloverhead"]),
+            ],
+            unlisted: Some((
+                "delay",
+                2,
+                "tc lists no distribution of the jitter, so it is taken for uniform",
+            )),
+            ..Spelling::SAME
+        };
+        &SPELLING
+    }
+
+    fn member(&self, key: &str, value: &Member, _: &[(String, Member)]) -> Option<Vec<String>> {
+        member(key, value.members())
     }
 }
 
@@ -473,4 +495,57 @@ fn show_slot(slot: &NetemSlot, entry: &mut Entry) {
         members.push((key, Json::number(value)));
     }
     entry.member("slot", Json::Object(members));
+}
+
+/// What a member of JSON says, where seconds and probabilities are fractions.
+fn member(key: &str, parts: &[(String, Member)]) -> Option<Vec<String>> {
+    let digits = |name: &str| {
+        let value = parts.iter().find(|(part, _)| part == name).map(|(_, value)| value);
+        value.and_then(Member::word)
+    };
+    let share =
+        |name: &str| digits(name)?.parse::<f64>().ok().map(|part| format!("{}%", general(part * 100.0, 6)));
+    let seconds =
+        |name: &str| digits(name)?.parse::<f64>().ok().map(|time| format!("{}ns", (time * 1e9).round()));
+    let not_zero = |value: Option<String>| value.filter(|value| value != "0%" && value != "0ns");
+    let mut words = vec![key.split('-').next().unwrap_or(key).to_owned()];
+    match key {
+        "delay" => {
+            let micros = |name: &str| digits(name)?.parse::<f64>().ok().map(|time| (time * 1e6).round());
+            words.extend(micros("delay").map(|us| format!("{us}us")));
+            if let Some(us) = micros("jitter").filter(|us| *us > 0.0) {
+                words.push(format!("{us}us"));
+                words.extend(not_zero(share("correlation")));
+            }
+        }
+        "loss-random" | "duplicate" | "reorder" | "corrupt" => {
+            words.extend(share(if key == "loss-random" { "loss" } else { key }));
+            words.extend(not_zero(share("correlation")));
+        }
+        "loss-state" | "loss-gemodel" => {
+            words.push(key.trim_start_matches("loss-").to_owned());
+            for (name, _) in parts {
+                words.push(name.clone());
+                words.extend(share(name));
+            }
+        }
+        "rate" => {
+            words.push(amount(ValueKind::Rate, digits("rate")?));
+            for name in ["packetoverhead", "cellsize", "celloverhead"] {
+                if let Some(value) = digits(name).filter(|value| *value != "0") {
+                    words.extend([name.to_owned(), value.to_owned()]);
+                }
+            }
+        }
+        "slot" => {
+            words.extend(["min-delay", "max-delay"].into_iter().filter_map(seconds));
+            for name in ["packets", "bytes"] {
+                if let Some(value) = digits(name).filter(|value| *value != "0") {
+                    words.extend([name.to_owned(), value.to_owned()]);
+                }
+            }
+        }
+        _ => return None,
+    }
+    Some(words)
 }

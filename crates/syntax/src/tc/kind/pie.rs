@@ -5,12 +5,16 @@ use crate::Refusal;
 use crate::json::Json;
 use crate::number::general;
 use crate::tc::command_line::ShowFlags;
+use crate::tc::listing::Spelling;
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, row, time};
 use crate::tc::words::Words;
 use crate::units::print_time;
 use tidegate_policy::dump::{PieStats, QdiscDump, Xstats};
 use tidegate_policy::{PieParams, QdiscParams};
+
+/// Linux keeps the target in ticks of 64 ns (`psched_time_t`).
+pub(super) const KEPT_IN_NS: &[(&str, u64)] = &[("target", 64)];
 
 pub(super) struct Pie;
 
@@ -35,6 +39,11 @@ impl Syntax for Pie {
         if let Xstats::Pie(stats) = &dump.xstats {
             show_stats(stats, entry);
         }
+    }
+
+    fn spelling(&self) -> &'static Spelling {
+        const SPELLING: Spelling = Spelling { kept_in_ns: KEPT_IN_NS, ..Spelling::SAME };
+        &SPELLING
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::Refusal;
 use crate::tc::command_line::ShowFlags;
+use crate::tc::listing::{Member, Spelling};
 use crate::tc::options::Reader;
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
@@ -38,6 +39,20 @@ pub(in crate::tc) trait Syntax: Sync {
 
     /// What only this kind's classes count.
     fn show_class_stats(&self, _dump: &ClassDump, _entry: &mut Entry) {}
+
+    /// What its listings write otherwise than its commands do.
+    fn spelling(&self) -> &'static Spelling {
+        &Spelling::SAME
+    }
+
+    /// The words of a listing that a member of a listing in JSON is, where that is not the option of this
+    /// name and its value; `_all` are the members beside it.
+    fn member(&self, _key: &str, _value: &Member, _all: &[(String, Member)]) -> Option<Vec<String>> {
+        None
+    }
+
+    /// Finds the values of options that a listing shows rounded.
+    fn settle(&self, _args: &mut Vec<String>) {}
 }
 
 /// The refusal of words after a name for which tc has no words.

@@ -6,6 +6,7 @@ use crate::json::Json;
 use crate::number::general;
 use crate::tc::command_line::ShowFlags;
 use crate::tc::early::wrapped;
+use crate::tc::listing::Spelling;
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, row, time};
 use crate::tc::words::Words;
@@ -35,6 +36,11 @@ impl Syntax for Sfb {
         if let Xstats::Sfb(stats) = &dump.xstats {
             show_stats(stats, entry);
         }
+    }
+
+    fn spelling(&self) -> &'static Spelling {
+        const SPELLING: Spelling = Spelling { times: &[("rehash", 1_000), ("db", 1_000)], ..Spelling::SAME };
+        &SPELLING
     }
 }
 

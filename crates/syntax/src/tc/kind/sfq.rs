@@ -4,6 +4,7 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::tc::command_line::ShowFlags;
 use crate::tc::early::{Terms, computed, missing, ordered, usual_burst};
+use crate::tc::listing::{Member, Spelling};
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, marks, probability, row};
 use crate::tc::words::Words;
@@ -39,6 +40,18 @@ impl Syntax for Sfq {
     fn show_class_stats(&self, dump: &ClassDump, entry: &mut Entry) {
         if let Xstats::SfqClass { allot } = &dump.xstats {
             entry.number("allot", *allot, &format!("  allot {allot}\n"));
+        }
+    }
+
+    fn spelling(&self) -> &'static Spelling {
+        const SPELLING: Spelling = Spelling { times: &[("perturb", 1_000_000)], ..Spelling::SAME };
+        &SPELLING
+    }
+
+    fn member(&self, key: &str, value: &Member, _: &[(String, Member)]) -> Option<Vec<String>> {
+        match (key, value) {
+            ("perturb", Member::Number(seconds)) => Some(vec![key.to_owned(), format!("{seconds}sec")]),
+            _ => None,
         }
     }
 }

@@ -4,13 +4,17 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::tc::command_line::ShowFlags;
+use crate::tc::listing::{Spelling, is_listed_as, place_of};
 use crate::tc::options::{Reader, Values, rate_spec};
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
-use crate::units::{bytes_of, limit_of_latency, print_rate, print_size, print_time, ticks_of, us_of};
+use crate::units::{
+    bytes_of, limit_of_latency, parse_rate, parse_size, parse_time, print_rate, print_size, print_time,
+    ticks_of, us_of,
+};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::QdiscDump;
-use tidegate_policy::{LinkLayer, QdiscParams, TbfParams};
+use tidegate_policy::{LinkLayer, QdiscParams, RateSpec, TbfParams};
 
 pub(super) struct Tbf;
 
@@ -29,6 +33,18 @@ impl Syntax for Tbf {
         if let QdiscParams::Tbf(params) = &dump.params {
             show(params, flags, entry);
         }
+    }
+
+    fn spelling(&self) -> &'static Spelling {
+        const SPELLING: Spelling =
+            Spelling { names: &[("lat", "latency"), ("minburst", "mtu")], ..Spelling::SAME };
+        &SPELLING
+    }
+
+    fn settle(&self, args: &mut Vec<String>) {
+        let shown = ["burst", "mtu"].map(|key| size_of(args, key).unwrap_or(0));
+        unframe(args);
+        unround(args, shown);
     }
 }
 
@@ -131,5 +147,48 @@ fn show(params: &TbfParams, flags: &ShowFlags, entry: &mut Entry) {
     if params.rate.linklayer == LinkLayer::Atm || flags.details {
         entry.say(&format!("linklayer {} ", params.rate.linklayer.name()));
         entry.member("linklayer", Json::text(params.rate.linklayer.name()));
+    }
+}
+
+/// The kernel lists a bucket with the overhead and the cells of a packet of its size: takes them off.
+fn unframe(args: &mut [String]) {
+    let overhead = place_of(args, "overhead").and_then(|at| args[at].parse().ok()).unwrap_or(0_u32);
+    let is_atm = place_of(args, "linklayer").is_some_and(|at| args[at] == "atm");
+    for key in ["burst", "mtu"] {
+        let Some(at) = place_of(args, key).filter(|_| is_atm || overhead > 0) else { continue };
+        let Some(shown) = parse_size(&args[at]) else { continue };
+        let bytes = if is_atm { shown.div_ceil(53) * 48 } else { shown };
+        args[at] = format!("{}b", bytes.saturating_sub(overhead));
+    }
+}
+
+fn size_of(args: &[String], key: &str) -> Option<u32> {
+    parse_size(&args[place_of(args, key)?])
+}
+
+/// The latency is shown to the microsecond or to three digits, and the limit that it comes to has more: finds
+/// the one that is shown as this. `shown` are the two buckets as they are listed.
+fn unround(args: &mut [String], [shown_burst, shown_mtu]: [u32; 2]) {
+    let rate_of = |key: &str| place_of(args, key).and_then(|at| parse_rate(&args[at]));
+    let Some(at) = place_of(args, "latency") else { return };
+    let given = (rate_of("rate").filter(|rate| rate.0 > 0), size_of(args, "burst"), parse_time(&args[at]));
+    let (Some(rate), Some(burst), Some(shown)) = given else { return };
+    let text = args[at].clone();
+    let spec = |rate: Rate| RateSpec { rate, ..RateSpec::default() };
+    let peak = rate_of("peakrate").zip(size_of(args, "mtu")).map(|(rate, mtu)| (spec(rate), mtu));
+    let wait = |limit: u32, rate: Rate, bucket: u32| {
+        1e6 * (f64::from(limit) / rate.0 as f64) - f64::from(us_of(ticks_of(rate, bucket)))
+    };
+    let listed = |us: &u32| {
+        let limit = limit_of_latency(&spec(rate), burst, peak.as_ref().map(|(peak, mtu)| (peak, *mtu)), *us);
+        let slow = wait(limit, rate, shown_burst);
+        let fast = peak.as_ref().map_or(slow, |(peak, _)| wait(limit, peak.rate, shown_mtu));
+        is_listed_as(slow.max(fast) as i64 as u32, shown, &text)
+    };
+    // What a bucket is listed longer, and less than a byte more.
+    let us_of_bytes = |bytes: u32| (1e6 * f64::from(bytes) / rate.0 as f64) as u32 + 1;
+    let more = us_of_bytes(shown_burst.saturating_sub(burst)) + us_of_bytes(1);
+    if let Some(us) = (shown..=shown.saturating_add(more)).find(listed).filter(|us| *us != shown) {
+        args[at] = format!("{us}us");
     }
 }

@@ -1,0 +1,230 @@
+//! Listings of tc, in one file or several: read, made on the machine, and listed again. What does not come
+//! back is told, so that nothing is shown as if it had been read whole.
+
+use crate::format::InputFormat;
+use crate::lists::ListedCall;
+use crate::{LoadError, tcjson};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use tidegate_capture::ScriptRun;
+use tidegate_packet::{Pool, RandomSource};
+use tidegate_shims::{Answer, Call, Machine};
+use tidegate_syntax::tc::{self, Difference, ListedObject, NotListed, Object};
+
+/// The most devices that listings may name.
+const MAX_DEVICES: usize = 4096;
+/// The most places that a refusal names.
+const MAX_TOLD: usize = 8;
+/// The most characters of each.
+const MAX_LINE: usize = 400;
+
+/// Listings that belong together, whatever file each is in: parents come before children.
+pub(super) struct Listings {
+    /// Each with its path, its text, and whether it is JSON.
+    pub(super) files: Vec<(PathBuf, String, bool)>,
+    objects: Vec<ListedObject>,
+    /// The calls that make what is listed.
+    calls: Vec<tc::Listed>,
+}
+
+/// Something about a listing: its file's number, its line, and a sentence.
+type Told = (usize, usize, String);
+
+impl Listings {
+    /// `dev` is the device of entries that name none.
+    ///
+    /// # Errors
+    /// What cannot be read.
+    pub(super) fn of(files: Vec<(PathBuf, String, bool)>, dev: Option<&str>) -> Result<Listings, LoadError> {
+        let read = |files: &[(PathBuf, String, bool)]| {
+            let mut objects = Vec::new();
+            for (number, (_, text, is_json)) in files.iter().enumerate() {
+                objects.extend(match is_json {
+                    true => tcjson::objects(text, dev, number)?,
+                    false => tc::objects_of_listing(text, number)?,
+                });
+            }
+            let calls = tc::commands_of_listing(&objects)?;
+            Ok((objects, calls))
+        };
+        match read(&files) {
+            Ok((objects, calls)) => Ok(Listings { files, objects, calls }),
+            Err(NotListed { file, line, why }) => Err(refusal(&files, &[(file, line, why)], "")),
+        }
+    }
+
+    /// What they are together.
+    pub(super) fn format(&self) -> InputFormat {
+        match self.files.iter().any(|(_, _, is_json)| *is_json) {
+            true => InputFormat::TcJson,
+            false => InputFormat::Listing,
+        }
+    }
+
+    /// The devices that they name.
+    pub(super) fn devices(&self) -> BTreeSet<String> {
+        let here = self.objects.iter().map(|object| &object.dev);
+        let pairs = self.calls.iter().flat_map(|call| call.args.windows(2));
+        let named = pairs.filter(|pair| pair[0] == "dev").map(|pair| &pair[1]);
+        let fits = |name: &&String| !name.is_empty() && name.len() <= 15 && !name.contains('/');
+        here.chain(named).filter(fits).take(MAX_DEVICES).cloned().collect()
+    }
+
+    /// The calls that make what is listed.
+    pub(super) fn calls(&self) -> Vec<ListedCall> {
+        let call = |listed: &tc::Listed| {
+            let call =
+                Call { tool: "tc".into(), args: listed.args.clone(), stdin: None, cwd: PathBuf::from("/") };
+            ListedCall { file: listed.file, ..ListedCall::new(call, Some(listed.line)) }
+        };
+        self.calls.iter().map(call).collect()
+    }
+
+    /// Why there is nothing to say about them: they list no qdisc that somebody attached.
+    pub(super) fn nothing(&self) -> Option<String> {
+        if !self.calls.is_empty() {
+            return None;
+        }
+        let devices: BTreeSet<&str> = self.objects.iter().map(|object| object.dev.as_str()).collect();
+        Some(match devices.len() {
+            0 => "the listing is empty, so nothing can be said of it".to_owned(),
+            _ => format!(
+                "the listing has nothing but what the kernel attaches on its own (handle 0:, noqueue) on {}, so \
+                 nothing can be said of it",
+                tc_names(&devices)
+            ),
+        })
+    }
+
+    /// Compares what is listed with the machine that was made of it; the result are caveats.
+    ///
+    /// # Errors
+    /// Something that is listed is not there.
+    pub(super) fn verify(
+        &self,
+        machine: &mut Machine,
+        outcome: &ScriptRun,
+        draws: &mut dyn RandomSource,
+    ) -> Result<Vec<String>, LoadError> {
+        let mut told: Vec<Told> = Vec::new();
+        let mut failed = BTreeSet::new();
+        for (listed, recorded) in self.calls.iter().zip(&outcome.calls) {
+            if recorded.code != 0 {
+                failed.insert((listed.file, listed.line));
+                let mut reasons =
+                    tc::refusal_lines(&recorded.stderr).map(|line| line.trim_start_matches("tc: "));
+                let reason = reasons.next().unwrap_or("no reason is given").to_owned();
+                told.push((
+                    listed.file,
+                    listed.line,
+                    format!("the command made of it is refused ({reason}): tc {}", listed.args.join(" ")),
+                ));
+            }
+        }
+        let mut caveats = Vec::new();
+        for is_json in [false, true] {
+            let is_here = |object: &&ListedObject| {
+                self.files[object.file].2 == is_json && !failed.contains(&(object.file, object.line))
+            };
+            let given: Vec<ListedObject> = self.objects.iter().filter(is_here).cloned().collect();
+            if given.is_empty() {
+                continue;
+            }
+            let mut pool = Pool::new(0);
+            let again = [true, false]
+                .map(|details| listed_again(machine, &given, (is_json, details), &mut pool, draws));
+            for Difference { file, line, what, is_refused } in tc::compare(&given, &again) {
+                if is_refused {
+                    told.push((file, line, what));
+                } else {
+                    caveats.push(sentence(&self.files, &(file, line, what)));
+                }
+            }
+        }
+        if told.is_empty() {
+            return Ok(caveats);
+        }
+        told.sort();
+        let more = "\ntidegate makes what a listing says and lists it again, and not all of it came back, so nothing \
+                    is said of it; give the commands that made it instead, or leave these lines out";
+        Err(refusal(&self.files, &told, more))
+    }
+}
+
+/// Names in a row, the first few.
+fn tc_names(devices: &BTreeSet<&str>) -> String {
+    let first: Vec<&str> = devices.iter().take(MAX_TOLD).copied().collect();
+    let more = if devices.len() > first.len() { ", …" } else { "" };
+    format!("{}{more}", first.join(", "))
+}
+
+fn sentence(files: &[(PathBuf, String, bool)], (file, line, what): &Told) -> String {
+    let path = files.get(*file).map_or(Path::new(""), |(path, ..)| path).display();
+    let shown: String = tidegate_text::line(what).to_string().chars().take(MAX_LINE).collect();
+    format!("{path}:{line}: {shown}")
+}
+
+/// The refusal of listings: the first few places, and what they have in common.
+fn refusal(files: &[(PathBuf, String, bool)], told: &[Told], more: &str) -> LoadError {
+    let file = told.first().map_or(0, |(file, ..)| *file);
+    let path = files.get(file).map(|(path, ..)| path.clone()).unwrap_or_default();
+    let [(_, line, what)] = told else {
+        let mut text = format!("not all of it can be read ({} places)", told.len());
+        for one in told.iter().take(MAX_TOLD) {
+            text.push_str(&format!("\n  {}", sentence(files, one)));
+        }
+        if told.len() > MAX_TOLD {
+            text.push_str(&format!("\n  … and {} more", told.len() - MAX_TOLD));
+        }
+        return LoadError::File(path, text + more);
+    };
+    let shown: String = tidegate_text::line(what).to_string().chars().take(MAX_LINE).collect();
+    LoadError::File(path, format!("line {line}: {shown}{more}"))
+}
+
+/// What the machine lists now of everything that `given` has the parents of.
+fn listed_again(
+    machine: &mut Machine,
+    given: &[ListedObject],
+    (is_json, details): (bool, bool),
+    pool: &mut Pool,
+    draws: &mut dyn RandomSource,
+) -> Vec<ListedObject> {
+    let mut shim = machine.shim(pool, draws);
+    let mut show = |dev: &str, args: &[&str]| {
+        let flags = [is_json.then_some("-j"), details.then_some("-d")];
+        let args: Vec<String> =
+            flags.into_iter().flatten().chain(args.iter().copied()).map(str::to_owned).collect();
+        let reply = shim.answer(&Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") });
+        let text = String::from_utf8_lossy(&reply.stdout).into_owned();
+        match is_json {
+            true => tcjson::objects(&text, Some(dev), 0),
+            false => tc::objects_of_listing(&format!("# dev {dev}\n{text}"), 0),
+        }
+        .unwrap_or_default()
+    };
+    let mut out = show("", &["qdisc", "show"]);
+    let devices: BTreeSet<&String> =
+        given.iter().filter(|object| object.what == Object::Class).map(|object| &object.dev).collect();
+    for dev in devices {
+        out.extend(show(dev, &["class", "show", "dev", dev]));
+    }
+    let of_filters = given.iter().filter(|object| object.what == Object::Filter);
+    let parents: BTreeSet<(&String, &String)> =
+        of_filters.map(|object| (&object.dev, &object.parent)).collect();
+    for (dev, parent) in parents {
+        let place: Vec<&str> = match parent.strip_prefix("block ") {
+            Some(number) => vec!["block", number],
+            None if matches!(parent.as_str(), "ingress" | "egress" | "root") => vec!["dev", dev, parent],
+            None => vec!["dev", dev, "parent", parent],
+        };
+        let listed = show(dev, &[&["filter", "show"], &place[..]].concat());
+        // The parent that was asked for is not repeated.
+        out.extend(listed.into_iter().map(|object| ListedObject {
+            parent: parent.clone(),
+            dev: dev.clone(),
+            ..object
+        }));
+    }
+    out
+}
