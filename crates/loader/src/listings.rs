@@ -106,39 +106,15 @@ impl Listings {
         outcome: &ScriptRun,
         draws: &mut dyn RandomSource,
     ) -> Result<Vec<String>, LoadError> {
-        let mut told: Vec<Told> = Vec::new();
-        let mut failed = BTreeSet::new();
-        for (listed, recorded) in self.calls.iter().zip(&outcome.calls) {
-            if recorded.code != 0 {
-                failed.insert((listed.file, listed.line));
-                let mut reasons =
-                    tc::refusal_lines(&recorded.stderr).map(|line| line.trim_start_matches("tc: "));
-                let reason = reasons.next().unwrap_or("no reason is given").to_owned();
-                told.push((
-                    listed.file,
-                    listed.line,
-                    format!("the command made of it is refused ({reason}): tc {}", listed.args.join(" ")),
-                ));
-            }
-        }
+        let mut told = self.refused(outcome);
         let mut caveats = Vec::new();
-        for is_json in [false, true] {
-            let is_here = |object: &&ListedObject| {
-                self.files[object.file].2 == is_json && !failed.contains(&(object.file, object.line))
-            };
-            let given: Vec<ListedObject> = self.objects.iter().filter(is_here).cloned().collect();
-            if given.is_empty() {
-                continue;
-            }
-            let mut pool = Pool::new(0);
-            let again = [true, false]
-                .map(|details| listed_again(machine, &given, (is_json, details), &mut pool, draws));
-            for Difference { file, line, what, is_refused } in tc::compare(&given, &again) {
-                if is_refused {
-                    told.push((file, line, what));
-                } else {
-                    caveats.push(sentence(&self.files, &(file, line, what)));
-                }
+        // What was not made is missing elsewhere, too.
+        let differences = if told.is_empty() { self.differences(machine, draws) } else { Vec::new() };
+        for Difference { file, line, what, is_refused } in differences {
+            if is_refused {
+                told.push((file, line, what));
+            } else {
+                caveats.push(sentence(&self.files, &(file, line, what)));
             }
         }
         if told.is_empty() {
@@ -148,6 +124,38 @@ impl Listings {
         let more = "\ntidegate makes what a listing says and lists it again, and not all of it came back, so nothing \
                     is said of it; give the commands that made it instead, or leave these lines out";
         Err(refusal(&self.files, &told, more))
+    }
+
+    /// The calls that were refused.
+    fn refused(&self, outcome: &ScriptRun) -> Vec<Told> {
+        let calls = self.calls.iter().zip(&outcome.calls).filter(|(_, recorded)| recorded.code != 0);
+        calls
+            .map(|(listed, recorded)| {
+                let mut reasons =
+                    tc::refusal_lines(&recorded.stderr).map(|line| line.trim_start_matches("tc: "));
+                let reason = reasons.next().unwrap_or("no reason is given");
+                let what =
+                    format!("the command made of it is refused ({reason}): tc {}", listed.args.join(" "));
+                (listed.file, listed.line, what)
+            })
+            .collect()
+    }
+
+    /// What the machine does not list as it was given.
+    fn differences(&self, machine: &mut Machine, draws: &mut dyn RandomSource) -> Vec<Difference> {
+        let mut out = Vec::new();
+        for is_json in [false, true] {
+            let is_here = |object: &&ListedObject| self.files[object.file].2 == is_json;
+            let given: Vec<ListedObject> = self.objects.iter().filter(is_here).cloned().collect();
+            if given.is_empty() {
+                continue;
+            }
+            let mut pool = Pool::new(0);
+            let again = [true, false]
+                .map(|details| listed_again(machine, &given, (is_json, details), &mut pool, draws));
+            out.extend(tc::compare(&given, &again));
+        }
+        out
     }
 }
 

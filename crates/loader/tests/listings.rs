@@ -94,7 +94,6 @@ fn base(kind: Kind) -> &'static str {
         Kind::Choke => "limit 100 bandwidth 10mbit",
         Kind::Gred => "setup vqs 3 default 1",
         Kind::Ets => "bands 4",
-        Kind::Sfq => "limit 100",
         _ => "",
     }
 }

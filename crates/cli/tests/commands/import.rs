@@ -111,7 +111,7 @@ fn json_listings_in_several_files_make_one_machine() {
          class add dev eth0 parent 1: classid 1:10 htb prio 0 rate 1000000bit ceil 1000000bit burst 1600b \
          cburst 1600b\n\
          qdisc add dev eth0 parent 1:10 handle 10: fq_codel limit 1000 flows 1024 quantum 1514 target \
-         4999us interval 99999us ecn\n\
+         5000us interval 100000us ecn\n\
          filter add dev eth0 parent 1: protocol ip pref 1 handle 0x7 fw classid 1:10\n"
     );
 }

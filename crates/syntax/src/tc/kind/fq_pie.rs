@@ -37,7 +37,8 @@ impl Syntax for FqPie {
     }
 
     fn spelling(&self) -> &'static Spelling {
-        const SPELLING: Spelling = Spelling { kept_in_ns: pie::KEPT_IN_NS, ..Spelling::SAME };
+        const SPELLING: Spelling =
+            Spelling { kept_in_ns: pie::KEPT_IN_NS, in_ticks: &["tupdate"], ..Spelling::SAME };
         &SPELLING
     }
 }

@@ -3,6 +3,7 @@
 use super::row::Syntax;
 use crate::Refusal;
 use crate::tc::command_line::ShowFlags;
+use crate::tc::listing::Spelling;
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, row, time};
 use crate::tc::words::Words;
@@ -32,6 +33,12 @@ impl Syntax for Hhf {
         if let Xstats::Hhf(stats) = &dump.xstats {
             show_stats(stats, entry);
         }
+    }
+
+    fn spelling(&self) -> &'static Spelling {
+        const SPELLING: Spelling =
+            Spelling { in_ticks: &["reset_timeout", "evict_timeout"], ..Spelling::SAME };
+        &SPELLING
     }
 }
 

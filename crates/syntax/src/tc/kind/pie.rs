@@ -42,7 +42,8 @@ impl Syntax for Pie {
     }
 
     fn spelling(&self) -> &'static Spelling {
-        const SPELLING: Spelling = Spelling { kept_in_ns: KEPT_IN_NS, ..Spelling::SAME };
+        const SPELLING: Spelling =
+            Spelling { kept_in_ns: KEPT_IN_NS, in_ticks: &["tupdate"], ..Spelling::SAME };
         &SPELLING
     }
 }

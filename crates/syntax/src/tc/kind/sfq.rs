@@ -4,12 +4,15 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::tc::command_line::ShowFlags;
 use crate::tc::early::{Terms, computed, missing, ordered, usual_burst};
-use crate::tc::listing::{Member, Spelling};
+use crate::tc::listing::{Member, Spelling, place_of};
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, marks, probability, row};
 use crate::tc::words::Words;
 use tidegate_policy::dump::{ClassDump, QdiscDump, SfqStats, Xstats};
 use tidegate_policy::{QdiscParams, SfqParams, SfqRed};
+
+/// Packets that wait at most, where no limit is given.
+const USUAL_LIMIT: u32 = 127;
 
 pub(super) struct Sfq;
 
@@ -52,6 +55,17 @@ impl Syntax for Sfq {
         match (key, value) {
             ("perturb", Member::Number(seconds)) => Some(vec![key.to_owned(), format!("{seconds}sec")]),
             _ => None,
+        }
+    }
+
+    /// A limit that is given bounds the flows, too, and the usual one is not: of both the usual values are left
+    /// out.
+    fn settle(&self, args: &mut Vec<String>) {
+        let number = |key: &str| place_of(args, key).and_then(|at| args[at].parse::<u32>().ok());
+        let is_usual =
+            number("limit") == Some(USUAL_LIMIT) && number("flows").is_none_or(|flows| flows > USUAL_LIMIT);
+        if let Some(at) = place_of(args, "limit").filter(|_| is_usual) {
+            args.drain(at - 1..=at);
         }
     }
 }

@@ -38,7 +38,8 @@ pub fn compare(given: &[ListedObject], again: &[Vec<ListedObject>]) -> Vec<Diffe
             Some(made) => told(object, made),
             None => vec![difference(object, "does not come back".to_owned())],
         });
-        out.extend(differences.min_by_key(Vec::len).unwrap_or_default());
+        let refused = |told: &Vec<Difference>| told.iter().filter(|one| one.is_refused).count();
+        out.extend(differences.min_by_key(|told| (refused(told), told.len())).unwrap_or_default());
     }
     out.extend(detailed.caveat());
     out.sort_by_key(|difference| (difference.file, difference.line));
@@ -221,8 +222,11 @@ fn words_told(given: &ListedObject, words: &[String], made: &[String]) -> Vec<Di
     let mut out = Vec::new();
     for one in left {
         let instead = free.iter().position(|other| other.name == one.name).map(|at| free.remove(at));
-        let by_newer = newer(given, one).filter(|_| instead.is_none());
-        out.push(match by_newer {
+        let what = match instead {
+            Some(other) => within_a_timer_tick(given, one, other),
+            None => newer(given, one),
+        };
+        out.push(match what {
             Some(what) => caveat(given, what),
             None => difference(given, apart(&one.text(), instead.map(|other| other.text()).as_deref())),
         });
@@ -268,6 +272,20 @@ fn newer(object: &ListedObject, said: &Said<'_>) -> Option<String> {
             "`{}` is what a newer kernel does; tidegate's is that of Linux 6.1, without it",
             shown(&said.text())
         )
+    })
+}
+
+/// Microseconds between two ticks of the kernel's timer, of 250 in a second.
+const TIMER_TICK_US: u32 = 4000;
+
+/// A caveat about a time that other kernels round otherwise.
+fn within_a_timer_tick(object: &ListedObject, one: &Said<'_>, other: &Said<'_>) -> Option<String> {
+    let ([given], [made]) = (one.values.as_slice(), other.values.as_slice()) else { return None };
+    let is_near = parse_time(given)?.abs_diff(parse_time(made)?) < TIMER_TICK_US;
+    let is_rounded = is_near && Listed::of(object)?.spelling.in_ticks.contains(&one.name);
+    is_rounded.then(|| {
+        let apart = apart(&one.text(), Some(&other.text()));
+        format!("{apart}, as the timer of tidegate's kernel ticks every 4 ms")
     })
 }
 
@@ -394,8 +412,13 @@ fn value_told(
         }
         (given, made) if is_same_member(key, given, made) => {}
         (given, made) => {
-            let text = |value| format!("{key}: {}", text_of(value));
-            out.push(difference(object, apart(&text(given), Some(&text(made)))));
+            let (given, made) = (text_of(given), text_of(made));
+            let said = |value| Said { name: key, values: vec![value] };
+            let text = |value| format!("{key}: {value}");
+            out.push(match within_a_timer_tick(object, &said(&given), &said(&made)) {
+                Some(what) => caveat(object, what),
+                None => difference(object, apart(&text(&given), Some(&text(&made)))),
+            });
         }
     }
 }

@@ -17,6 +17,8 @@ pub(in crate::tc) struct Spelling {
     pub(in crate::tc) times: &'static [(&'static str, u32)],
     /// Times that the kernel keeps in parts of so many nanoseconds, and lists in whole microseconds.
     pub(in crate::tc) kept_in_ns: &'static [(&'static str, u64)],
+    /// Times that the kernel counts in ticks of its timer, of which tidegate's has 250 in a second.
+    pub(in crate::tc) in_ticks: &'static [&'static str],
     /// What is listed where it is on, and the option that turns it off.
     pub(in crate::tc) unless: &'static [(&'static str, &'static str)],
     /// Names before the values of an option of several words, in the order in which it takes them.
@@ -35,6 +37,7 @@ impl Spelling {
         names: &[],
         times: &[],
         kept_in_ns: &[],
+        in_ticks: &[],
         unless: &[],
         parts: &[],
         newer: &[],
