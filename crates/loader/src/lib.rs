@@ -47,7 +47,7 @@ pub use tidegate_inspect::ClassNames;
 pub use to_short::ShortPolicy;
 
 use line_words::LineWords;
-use listings::Listings;
+use listings::{Listings, Unread};
 use lists::ListedCall;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -226,8 +226,8 @@ impl LoadedPolicy {
             .chain(self.ignored_failures())
     }
 
-    /// What is left out of other programs' settings, or done otherwise, as they are read as short policies, and
-    /// what listings do not say: a sentence each.
+    /// What is left out of other programs' settings, or done otherwise, as they are read as short policies,
+    /// and what listings do not say: a sentence each.
     pub fn left_out(&self) -> impl Iterator<Item = String> {
         let is_read = |format: InputFormat| {
             short::is_short(format) || matches!(format, InputFormat::Listing | InputFormat::TcJson)
@@ -521,7 +521,7 @@ fn listings_apart(
         }
         listed.push((path.clone(), text, format == InputFormat::TcJson));
     }
-    let listings = if listed.is_empty() { None } else { Some(Listings::of(listed, dev)?) };
+    let listings = if listed.is_empty() { None } else { Some(Listings::of(listed, dev).map_err(unread)?) };
     Ok((listings, inputs))
 }
 
@@ -621,7 +621,7 @@ impl LoadedPolicy {
         let mut outcome =
             lists::carry_out((&list, options.batches_go_on), &files, &self.devices, &mut traced);
         let came = traced.came;
-        let caveats = listings.verify(&mut self.machine, &outcome, &mut self.draws)?;
+        let caveats = listings.verify(&mut self.machine, &outcome, &mut self.draws).map_err(unread)?;
         for (path, text) in files {
             self.note_source(path, text);
         }
@@ -635,6 +635,10 @@ impl LoadedPolicy {
         self.outcomes.push(outcome);
         Ok(())
     }
+}
+
+fn unread(Unread(path, why): Unread) -> LoadError {
+    LoadError::File(path, why)
 }
 
 /// Runs a script.

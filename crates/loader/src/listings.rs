@@ -3,13 +3,13 @@
 
 use crate::format::InputFormat;
 use crate::lists::ListedCall;
-use crate::{LoadError, tcjson};
+use crate::tcjson;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tidegate_capture::ScriptRun;
 use tidegate_packet::{Pool, RandomSource};
 use tidegate_shims::{Answer, Call, Machine};
-use tidegate_syntax::tc::{self, Difference, ListedObject, NotListed, Object};
+use tidegate_syntax::tc::{self, ListedObject, ListingDifference, NotListed, Object};
 
 /// The most devices that listings may name.
 const MAX_DEVICES: usize = 4096;
@@ -27,6 +27,10 @@ pub(super) struct Listings {
     calls: Vec<tc::Listed>,
 }
 
+/// A file that cannot be read, and why.
+#[derive(Debug)]
+pub(super) struct Unread(pub(super) PathBuf, pub(super) String);
+
 /// Something about a listing: its file's number, its line, and a sentence.
 type Told = (usize, usize, String);
 
@@ -35,7 +39,7 @@ impl Listings {
     ///
     /// # Errors
     /// What cannot be read.
-    pub(super) fn of(files: Vec<(PathBuf, String, bool)>, dev: Option<&str>) -> Result<Listings, LoadError> {
+    pub(super) fn of(files: Vec<(PathBuf, String, bool)>, dev: Option<&str>) -> Result<Listings, Unread> {
         let read = |files: &[(PathBuf, String, bool)]| {
             let mut objects = Vec::new();
             for (number, (_, text, is_json)) in files.iter().enumerate() {
@@ -105,12 +109,12 @@ impl Listings {
         machine: &mut Machine,
         outcome: &ScriptRun,
         draws: &mut dyn RandomSource,
-    ) -> Result<Vec<String>, LoadError> {
+    ) -> Result<Vec<String>, Unread> {
         let mut told = self.refused(outcome);
         let mut caveats = Vec::new();
         // What was not made is missing elsewhere, too.
         let differences = if told.is_empty() { self.differences(machine, draws) } else { Vec::new() };
-        for Difference { file, line, what, is_refused } in differences {
+        for ListingDifference { file, line, what, is_refused } in differences {
             if is_refused {
                 told.push((file, line, what));
             } else {
@@ -142,7 +146,7 @@ impl Listings {
     }
 
     /// What the machine does not list as it was given.
-    fn differences(&self, machine: &mut Machine, draws: &mut dyn RandomSource) -> Vec<Difference> {
+    fn differences(&self, machine: &mut Machine, draws: &mut dyn RandomSource) -> Vec<ListingDifference> {
         let mut out = Vec::new();
         for is_json in [false, true] {
             let is_here = |object: &&ListedObject| self.files[object.file].2 == is_json;
@@ -173,7 +177,7 @@ fn sentence(files: &[(PathBuf, String, bool)], (file, line, what): &Told) -> Str
 }
 
 /// The refusal of listings: the first few places, and what they have in common.
-fn refusal(files: &[(PathBuf, String, bool)], told: &[Told], more: &str) -> LoadError {
+fn refusal(files: &[(PathBuf, String, bool)], told: &[Told], more: &str) -> Unread {
     let file = told.first().map_or(0, |(file, ..)| *file);
     let path = files.get(file).map(|(path, ..)| path.clone()).unwrap_or_default();
     let [(_, line, what)] = told else {
@@ -184,10 +188,10 @@ fn refusal(files: &[(PathBuf, String, bool)], told: &[Told], more: &str) -> Load
         if told.len() > MAX_TOLD {
             text.push_str(&format!("\n  … and {} more", told.len() - MAX_TOLD));
         }
-        return LoadError::File(path, text + more);
+        return Unread(path, text + more);
     };
     let shown: String = tidegate_text::line(what).to_string().chars().take(MAX_LINE).collect();
-    LoadError::File(path, format!("line {line}: {shown}{more}"))
+    Unread(path, format!("line {line}: {shown}{more}"))
 }
 
 /// What the machine lists now of everything that `given` has the parents of.

@@ -53,6 +53,8 @@ pub struct ScriptRuns {
     pub machine: Machine,
     /// How each went.
     pub outcomes: Vec<ScriptRun>,
+    /// It is a listing with nothing but the kernel's defaults: a sentence.
+    pub only_defaults: Option<String>,
 }
 
 impl ScriptRuns {
@@ -112,8 +114,9 @@ impl ScriptRuns {
     }
 
     fn of_loaded(script: &Path, options: &RunOptions, loaded: LoadedPolicy) -> ScriptRuns {
-        let LoadedPolicy { machine, outcomes, .. } = loaded;
-        ScriptRuns { script: script.to_owned(), turns: options.turns.clone(), machine, outcomes }
+        let LoadedPolicy { machine, outcomes, only_defaults, .. } = loaded;
+        let (script, turns) = (script.to_owned(), options.turns.clone());
+        ScriptRuns { script, turns, machine, outcomes, only_defaults }
     }
 }
 
@@ -150,5 +153,6 @@ fn run_script(
     let shim = &mut machine.shim(&mut pool, &mut draws);
     let mut outcomes = run_in_turn(script, &options.turns, &capture, shim, before)?;
     outcomes.iter_mut().for_each(inside::point_inside);
-    Ok(ScriptRuns { script: script.to_owned(), turns: options.turns.clone(), machine, outcomes })
+    let (script, turns) = (script.to_owned(), options.turns.clone());
+    Ok(ScriptRuns { script, turns, machine, outcomes, only_defaults: None })
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
-use tidegate_syntax::tc::{self, ListedObject, Member, NotListed};
+use tidegate_syntax::tc::{self, ListedObject, ListedValue, NotListed};
 
 /// What a file of tc's JSON lists; the file is number `file` of several. `dev` is the device of entries that
 /// name none.
@@ -23,7 +23,7 @@ pub(super) fn objects(text: &str, dev: Option<&str>, file: usize) -> Result<Vec<
             let line = line_of(text, object);
             let wrong = |why: String| NotListed { file, line, why };
             let members = match serde_json::from_str::<Parsed>(object.get()) {
-                Ok(Parsed(Member::Object(members))) => members,
+                Ok(Parsed(ListedValue::Object(members))) => members,
                 Ok(_) => return Err(wrong("is no object, as lists of tc have them".to_owned())),
                 Err(error) => return Err(wrong(format!("cannot be read: {error}"))),
             };
@@ -67,7 +67,7 @@ fn line_of(text: &str, part: &RawValue) -> usize {
 }
 
 /// A value with all members of its objects, also those of one name.
-struct Parsed(Member);
+struct Parsed(ListedValue);
 
 impl<'de> Deserialize<'de> for Parsed {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Parsed, D::Error> {
@@ -89,7 +89,7 @@ impl<'de> Visitor<'de> for AnyValue {
         while let Some((key, Parsed(value))) = map.next_entry::<String, Parsed>()? {
             members.push((key, value));
         }
-        Ok(Parsed(Member::Object(members)))
+        Ok(Parsed(ListedValue::Object(members)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Parsed, A::Error> {
@@ -97,31 +97,31 @@ impl<'de> Visitor<'de> for AnyValue {
         while let Some(Parsed(item)) = list.next_element()? {
             items.push(item);
         }
-        Ok(Parsed(Member::List(items)))
+        Ok(Parsed(ListedValue::List(items)))
     }
 
     fn visit_bool<E>(self, on: bool) -> Result<Parsed, E> {
-        Ok(Parsed(Member::Bool(on)))
+        Ok(Parsed(ListedValue::Bool(on)))
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Parsed, E> {
-        Ok(Parsed(Member::Number(number.to_string())))
+        Ok(Parsed(ListedValue::Number(number.to_string())))
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Parsed, E> {
-        Ok(Parsed(Member::Number(number.to_string())))
+        Ok(Parsed(ListedValue::Number(number.to_string())))
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Parsed, E> {
-        Ok(Parsed(Member::Number(number.to_string())))
+        Ok(Parsed(ListedValue::Number(number.to_string())))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Parsed, E> {
-        Ok(Parsed(Member::Text(text.to_owned())))
+        Ok(Parsed(ListedValue::Text(text.to_owned())))
     }
 
     fn visit_unit<E>(self) -> Result<Parsed, E> {
-        Ok(Parsed(Member::Null))
+        Ok(Parsed(ListedValue::Null))
     }
 }
 

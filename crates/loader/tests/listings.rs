@@ -262,7 +262,8 @@ const FILTERS: [&str; 40] = [
     "parent 1: protocol ip prio 1 flower ip_flags frag/nofirstfrag classid 1:1",
     "parent 1: protocol ip prio 1 flower dst_mac 02:00:00:00:00:01 classid 1:1",
     "parent 1: protocol ip prio 1 basic match cmp(u16 at 2 layer 2 eq 53) flowid 1:1",
-    "parent 1: protocol ip prio 1 basic match 'u32(u32 0x00060000 0x00ff0000 at 8)' and 'meta(priority eq 5)' flowid 1:1",
+    "parent 1: protocol ip prio 1 basic match 'u32(u32 0x00060000 0x00ff0000 at 8)' and 'meta(priority eq 5)' \
+     flowid 1:1",
     "parent 1: protocol ip prio 1 basic flowid 1:1",
     "parent 1: protocol ip prio 1 chain 3 matchall flowid 1:1",
     "parent 1: protocol 802.1q prio 1 flower vlan_id 5 classid 1:1",
@@ -275,7 +276,8 @@ fn every_filter_comes_back_or_is_refused() {
     for filter in FILTERS {
         let mut trips = Trips::default();
         trips.take(&format!(
-            "qdisc add dev eth0 root handle 1: htb default 1\nclass add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
+            "qdisc add dev eth0 root handle 1: htb default 1\n\
+             class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
              qdisc add dev eth0 clsact\nqdisc add dev ifb0 root pfifo\nfilter add dev eth0 {filter}\n"
         ));
         let (tried, refused) = trips.finish(filter);
@@ -293,4 +295,180 @@ fn every_filter_comes_back_or_is_refused() {
     let mut trips = Trips::default();
     trips.take(tables);
     assert_eq!(trips.finish("tables of u32"), (6, 0));
+}
+
+/// A machine with a little of everything that its kind lists.
+const RICH: &str = "qdisc add dev eth0 root handle 1: htb default 20\n\
+    class add dev eth0 parent 1: classid 1:1 htb rate 9mbit\n\
+    class add dev eth0 parent 1:1 classid 1:20 htb rate 5mbit ceil 9mbit prio 3 quantum 2000\n\
+    qdisc add dev eth0 parent 1:20 handle 20: cake bandwidth 5mbit diffserv4 nat wash rtt 50ms\n\
+    filter add dev eth0 parent 1: protocol ip prio 5 u32 match ip dport 53 0xffff flowid 1:20\n\
+    qdisc add dev eth0 clsact\n\
+    filter add dev eth0 ingress protocol all prio 1 matchall action mirred egress redirect dev ifb0\n\
+    qdisc add dev ifb0 root handle 2: fq_codel limit 500 noecn\n";
+
+/// Whatever is added to a listing or changed in it is told with its line: nothing is dropped without a word.
+#[test]
+fn what_is_added_or_changed_is_told() {
+    let mut rich = load("rich.batch", RICH).expect("is made");
+    let text = listing(&mut rich, "-d");
+    load("listed", &text).expect("as it is, it is read");
+    for (from, to, told) in [
+        ("diffserv4", "diffserv4 frobnicate", "`frobnicate` does not come back"),
+        ("rtt 50ms", "rtt 50ms shine 7", "`shine 7` does not come back"),
+        ("quantum 2000", "quantum 2000 offload-rate 5", "`offload-rate 5` does not come back"),
+        ("limit 500p", "limit 500p ce_threshold_x 1ms", "`ce_threshold_x 1ms` does not come back"),
+        ("drop_batch 64", "drop_batch 65537", "drop_batch"),
+        ("match 00000035/0000ffff at 20", "match 00000035/0000ffff at 20 offmask 7", "offmask"),
+        ("mirred (Egress Redirect to device ifb0) stolen", "sparkle 5", "action `sparkle 5` is not read"),
+        ("r2q 10", "r2q 10 shift 3", "`shift 3` does not come back"),
+        ("filter parent 1: ", "filter parent 7: ", "is refused"),
+        ("leaf 20:", "leaf 30:", "`leaf 30:` comes back as `leaf 20:`"),
+    ] {
+        let (from, to) = match text.contains(from) {
+            true => (from.to_owned(), to.to_owned()),
+            // The parent is in the line above the filters.
+            false => ("# dev eth0 parent 1:\n".to_owned(), "# dev eth0 parent 7:\n".to_owned()),
+        };
+        let changed = text.replacen(&from, &to, 1);
+        assert_ne!(changed, text, "{from}");
+        match load("listed", &changed) {
+            // A value may simply be another one, and is read.
+            Ok(mut again) => assert_eq!(listing(&mut again, "-d"), changed, "{to}"),
+            Err(why) => assert!(why.contains(told) && why.contains("listed: "), "{to}: {why}"),
+        }
+    }
+    let json = json(&mut rich, "-d");
+    load("listed", &json).expect("as it is, it is read");
+    for (from, to, told) in [
+        ("\"nat\": true", "\"nat\": true, \"shine\": 7", "`shine: 7` does not come back"),
+        ("\"nat\": true", "\"nat\": true, \"shine\": true", "`shine: true` does not come back"),
+        ("\"nat\": true", "\"nat\": true, \"shine\": {\"a\": 1}", "`shine: {…}` does not come back"),
+        ("\"diffserv4\"", "\"diffserv9\"", "diffserv9"),
+        ("\"quantum\": 2000", "\"quantum\": 2000, \"burstiness\": 5", "`burstiness: 5` does not come back"),
+        ("\"mirred\"", "\"sparkle\"", "sparkle"),
+        ("\"flowid\": \"1:20\"", "\"flowid\": \"1:20\", \"glow\": 1", "`glow: 1` does not come back"),
+        (
+            "\"direction\": \"egress\"",
+            "\"direction\": \"egress\", \"glow\": 1",
+            "`glow: 1` does not come back",
+        ),
+    ] {
+        let changed = json.replacen(from, to, 1);
+        assert_ne!(changed, json, "{from}");
+        let why = load("listed", &changed).err().unwrap_or_default();
+        let line =
+            changed.lines().take_while(|line| !line.contains(to.lines().next().unwrap_or(to))).count() + 1;
+        assert!(why.contains(told), "{to}: {why}");
+        let named: usize =
+            why.split("line ").nth(1).and_then(|rest| rest.split(':').next()?.parse().ok()).unwrap_or(0);
+        assert!((1..=line).contains(&named) && line - named < 40, "{to}: line {named} of {line}");
+    }
+}
+
+/// Listings of real machines, as they stand in bug reports and in recordings of Linux: kernels and versions of
+/// tc before and after 6.1.
+#[test]
+fn listings_of_other_versions_are_read() {
+    for text in [
+        // OpenWrt with cake on both ways.
+        "qdisc noqueue 0: dev lo root refcnt 2 \nqdisc cake 8009: dev eth0 root refcnt 2 bandwidth 19Mbit besteffort \
+         triple-isolate nonat nowash no-ack-filter split-gso rtt 100ms noatm overhead 22 mpu 64 \n\
+         qdisc ingress ffff: dev eth0 parent ffff:fff1 ---------------- \n",
+        // Before 4.20 fq_codel had no drop_batch, and times had a decimal.
+        "qdisc fq_codel 1: dev eth0 root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5.0ms interval 100.0ms \
+         ecn \n",
+        "qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 12 direct_packets_stat 17 direct_qlen 1000\n\
+         # dev eth0\nclass htb 1:1 root rate 100000Kbit ceil 100000Kbit burst 1600b cburst 1600b \n\
+         class htb 1:12 parent 1:1 prio 0 rate 10000Kbit ceil 100000Kbit burst 1600b cburst 1600b \n",
+        // What Linux 6.1 with 1000 ticks in a second lists.
+        "qdisc pie 1: dev eth0 root refcnt 2 limit 1000p target 15ms tupdate 15ms alpha 2 beta 20 \n \
+         Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n backlog 0b 0p requeues 0\n  prob 0 delay 0us\n",
+        "qdisc sfq 120: dev eth0 root refcnt 2 limit 127p quantum 1514b depth 127 flows 128 divisor 1024 perturb \
+         10sec \n",
+        "qdisc tbf 8002: dev eth0 root refcnt 2 rate 1Mbit burst 32Kb lat 400ms \n",
+        "qdisc netem 8001: dev eth0 root refcnt 2 limit 1000 delay 100ms  10ms 25% loss 0.3% 25% seed 1729383829\n",
+        // A kernel since 6.8.
+        "qdisc fq 8001: dev eth0 root refcnt 2 limit 10000p flow_limit 100p buckets 1024 orphan_mask 1023 bands 3 \
+         priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1 weights 589824 196608 65536 quantum 3028b initial_quantum 15140b \
+         low_rate_threshold 550Kbit refill_delay 40ms timer_slack 10us horizon 10s horizon_drop \n",
+        "[{\"kind\":\"mq\",\"handle\":\"0:\",\"dev\":\"eth0\",\"root\":true,\"options\":{}},\
+         {\"kind\":\"fq_codel\",\"handle\":\"0:\",\"dev\":\"eth0\",\"parent\":\":1\",\"options\":{\"limit\":10240}},\
+         {\"kind\":\"pfifo\",\"handle\":\"1:\",\"dev\":\"eth1\",\"root\":true,\"options\":{\"limit\":9}}]",
+    ] {
+        let policy = load("listed", text).unwrap_or_else(|why| panic!("{text}: {why}"));
+        assert_eq!(policy.troubles().count(), 0, "{text}");
+    }
+}
+
+/// What a listing cannot say is said.
+#[test]
+fn caveats_are_told() {
+    for (text, caveat) in [
+        (
+            "qdisc netem 1: dev eth0 root limit 1000 delay 100ms  10ms\n",
+            "listed:1: qdisc netem 1:: tc lists no distribution of the jitter, so it is taken for uniform",
+        ),
+        (
+            "qdisc fq 1: dev eth0 root limit 10000p flow_limit 100p buckets 1024 orphan_mask 1023 bands 3 \n",
+            "`bands 3` is what a newer kernel does; tidegate's is that of Linux 6.1, without it",
+        ),
+        (
+            "qdisc pie 1: dev eth0 root limit 1000p target 15ms tupdate 15ms alpha 2 beta 20 \n",
+            "`tupdate 15ms` comes back as `tupdate 16ms`, as the timer of tidegate's kernel ticks every 4 ms",
+        ),
+        (
+            "qdisc sfq 1: dev eth0 root limit 127p quantum 1514b depth 127 divisor 1024 \n",
+            "without -d tc does not list flows of some kinds, so the usual values are taken",
+        ),
+    ] {
+        let policy = load("listed", text).unwrap_or_else(|why| panic!("{text}: {why}"));
+        let told: Vec<String> = policy.left_out().collect();
+        assert!(told.iter().any(|told| told.contains(caveat)), "{text}: {told:?}");
+    }
+    let plain = "qdisc pfifo 1: dev eth0 root limit 9p\n";
+    assert_eq!(load("listed", plain).expect("is read").left_out().count(), 0);
+}
+
+/// A listing of nothing but what the kernel attaches on its own says so.
+#[test]
+fn defaults_alone_are_named() {
+    let text = "qdisc noqueue 0: dev lo root refcnt 2 \nqdisc mq 0: dev eth0 root \n\
+                qdisc fq_codel 0: dev eth0 parent :2 limit 10240p flows 1024 quantum 1514 target 5ms \n\
+                qdisc pfifo_fast 0: dev eth1 root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1\n";
+    let nothing = load("listed", text).expect("is read").nothing_found().expect("there is nothing");
+    assert!(
+        nothing.contains("nothing but what the kernel attaches on its own")
+            && nothing.contains("eth0, eth1, lo")
+    );
+    let empty = load("listed", "[]").expect("is read").nothing_found().expect("there is nothing");
+    assert!(empty.contains("the listing is empty"), "{empty}");
+    let explicit = format!("{text}qdisc fq 8001: dev eth0 parent :1 limit 100p\n");
+    let why = load("listed", &explicit).err().expect("is refused");
+    assert!(why.contains("line 5") && why.contains("a queue of the kernel's own mq"), "{why}");
+}
+
+/// Places in JSON are those of its objects; what is listed in two files is told with both.
+#[test]
+fn findings_are_in_the_lines_of_the_json() {
+    let text = "[{\"kind\":\"htb\",\"handle\":\"1:\",\"dev\":\"eth0\",\"root\":true,\"options\":{\"r2q\":10,\"default\":\"0x99\"}},\n\
+                \n {\"class\":\"htb\",\"handle\":\"1:10\",\"dev\":\"eth0\",\"root\":true,\"rate\":125000,\"ceil\":125000}]\n";
+    let policy = load("listed.json", text).expect("is read");
+    let reading = policy.reading();
+    let places: Vec<(usize, &str)> = reading
+        .steps
+        .iter()
+        .map(|step| step.place.as_ref().expect("a place"))
+        .map(|place| (place.line, reading.sources[place.file].name.as_str()))
+        .collect();
+    assert_eq!(places, [(1, "listed.json"), (3, "listed.json")]);
+    assert!(
+        reading.steps.iter().flat_map(|step| &step.words).all(|word| word.place.is_none() && !word.literal)
+    );
+    let checked = policy.checked(None).expect("is checked");
+    assert!(!checked.findings.is_empty());
+    for finding in &checked.findings {
+        let place = finding.place.as_ref().expect("a place");
+        assert!([1, 3].contains(&place.line), "{finding:?}");
+    }
 }

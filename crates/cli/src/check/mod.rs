@@ -15,8 +15,8 @@ use crate::outputs::{self, Form, ReportFile};
 use crate::script_options::show_errors;
 use std::process::ExitCode;
 use tidegate_inspect::checked::{Checked, to_json, to_sarif};
-use tidegate_loader::ReadOptions;
 use tidegate_loader::checked::CheckError;
+use tidegate_loader::{InputFormat, ReadOptions};
 
 /// Plays `tidegate check`.
 pub fn command(options: &Options) -> ExitCode {
@@ -70,6 +70,11 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
         ..ReadOptions::default()
     };
     let taken = tidegate_loader::read(&options.files, &how)?;
+    anyhow::ensure!(
+        options.fix.is_none() || !taken.formats.contains(&InputFormat::TcJson),
+        "--fix: JSON of tc has no commands that could be corrected; convert it first \
+         (`tidegate import --print batch FILE`), and check that"
+    );
     show_errors(&taken.outcomes);
     let checked = taken.checked(options.dev.as_deref());
     if matches!(checked, Ok(_) | Err(CheckError::NothingFound { .. })) {

@@ -65,7 +65,8 @@ fn nothing_found(run: &ScriptRuns) -> Option<String> {
     let name = run.script.to_string_lossy();
     let bytes = input_file::read(&run.script, MAX_POLICY).unwrap_or_default();
     let lines: Vec<String> = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect();
-    tidegate_loader::nothing_found(&run.outcomes, [(&*name, &lines[..])])
+    let nothing = tidegate_loader::nothing_found(&run.outcomes, [(&*name, &lines[..])])?;
+    Some(run.only_defaults.clone().unwrap_or(nothing))
 }
 
 fn run(options: &Options) -> Result<ScriptRuns, LoadError> {

@@ -24,6 +24,7 @@ mod show_class;
 mod show_filter;
 mod show_qdisc;
 mod size_table;
+mod spelling;
 mod words;
 
 pub use action::show_actions;
@@ -36,8 +37,8 @@ pub use conditions::{Joined, conditions};
 pub use get::find_filter;
 pub use help::help_kind;
 pub use listing::{
-    Difference, FilterHead, Listed, ListedObject, Member, NotListed, commands_of_listing, compare,
-    is_listing, members_of_listing, objects_of_listing, read_listing,
+    FilterHead, Listed, ListedObject, ListingDifference, NotListed, commands_of_listing, compare, is_listing,
+    members_of_listing, objects_of_listing, read_listing,
 };
 pub(crate) use prefix::{dotted, parse_masked4, parse_prefix6};
 pub use read::{parse, parse_line};
@@ -45,3 +46,4 @@ pub use refuse::{action_not_found, refusal_lines, refusal_text};
 pub use show_class::show_classes;
 pub use show_filter::{show_filters, show_filters_brief};
 pub use show_qdisc::show_qdiscs;
+pub use spelling::ListedValue;

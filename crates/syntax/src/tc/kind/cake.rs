@@ -5,9 +5,9 @@ use crate::Refusal;
 use crate::json::Json;
 use crate::number::{i32_in, u32_in};
 use crate::tc::command_line::ShowFlags;
-use crate::tc::listing::Member;
 use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
+use crate::tc::spelling::ListedValue;
 use crate::tc::words::Words;
 use crate::units::{parse_rate, parse_size, parse_time, print_rate, print_size, print_time};
 use tidegate_packet::Rate;
@@ -47,14 +47,14 @@ impl Syntax for Cake {
         }
     }
 
-    fn member(&self, key: &str, value: &Member, _: &[(String, Member)]) -> Option<Vec<String>> {
+    fn member(&self, key: &str, value: &ListedValue, _: &[(String, ListedValue)]) -> Option<Vec<String>> {
         let words = match (key, value) {
-            ("diffserv" | "flowmode" | "autorate" | "atm", Member::Text(word)) => vec![word.clone()],
-            ("nat" | "wash", Member::Bool(on)) => vec![format!("{}{key}", if *on { "" } else { "no" })],
-            ("split_gso", Member::Bool(on)) => {
+            ("diffserv" | "flowmode" | "autorate" | "atm", ListedValue::Text(word)) => vec![word.clone()],
+            ("nat" | "wash", ListedValue::Bool(on)) => vec![format!("{}{key}", if *on { "" } else { "no" })],
+            ("split_gso", ListedValue::Bool(on)) => {
                 vec![if *on { "split-gso" } else { "no-split-gso" }.to_owned()]
             }
-            ("ack-filter", Member::Text(how)) => vec![
+            ("ack-filter", ListedValue::Text(how)) => vec![
                 match how.as_str() {
                     "enabled" => "ack-filter",
                     "aggressive" => "ack-filter-aggressive",
@@ -64,7 +64,7 @@ impl Syntax for Cake {
                 }
                 .to_owned(),
             ],
-            ("fwmark", Member::Text(mask)) if mask == "0" => Vec::new(),
+            ("fwmark", ListedValue::Text(mask)) if mask == "0" => Vec::new(),
             _ => return None,
         };
         Some(words)

@@ -4,9 +4,9 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::tc::command_line::ShowFlags;
-use crate::tc::listing::{Member, Spelling, place_of};
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, time};
+use crate::tc::spelling::{ListedValue, Spelling, place_of};
 use crate::tc::words::Words;
 use tidegate_policy::dump::{DualPi2Stats, QdiscDump, Xstats};
 use tidegate_policy::{DualPi2Params, QdiscParams, StepThreshold};
@@ -41,10 +41,12 @@ impl Syntax for DualPi2 {
         &SPELLING
     }
 
-    fn member(&self, key: &str, value: &Member, _: &[(String, Member)]) -> Option<Vec<String>> {
+    fn member(&self, key: &str, value: &ListedValue, _: &[(String, ListedValue)]) -> Option<Vec<String>> {
         match (key, value) {
-            ("overload" | "drop" | "ect" | "gso", Member::Text(word)) => Some(vec![word.clone()]),
-            ("step_packets", Member::Number(packets)) => Some(vec![key.to_owned(), format!("{packets}p")]),
+            ("overload" | "drop" | "ect" | "gso", ListedValue::Text(word)) => Some(vec![word.clone()]),
+            ("step_packets", ListedValue::Number(packets)) => {
+                Some(vec![key.to_owned(), format!("{packets}p")])
+            }
             _ => None,
         }
     }

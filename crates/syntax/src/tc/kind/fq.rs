@@ -4,9 +4,9 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::tc::command_line::ShowFlags;
-use crate::tc::listing::{Member, Spelling};
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, time};
+use crate::tc::spelling::{ListedValue, Spelling};
 use crate::tc::words::Words;
 use crate::units::{print_nanos, print_rate};
 use tidegate_packet::Rate;
@@ -51,9 +51,9 @@ impl Syntax for Fq {
         &SPELLING
     }
 
-    fn member(&self, key: &str, value: &Member, _: &[(String, Member)]) -> Option<Vec<String>> {
+    fn member(&self, key: &str, value: &ListedValue, _: &[(String, ListedValue)]) -> Option<Vec<String>> {
         match (key, value) {
-            ("pacing", Member::Bool(false)) => Some(vec!["nopacing".to_owned()]),
+            ("pacing", ListedValue::Bool(false)) => Some(vec!["nopacing".to_owned()]),
             _ => None,
         }
     }

@@ -5,9 +5,9 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::tc::command_line::ShowFlags;
-use crate::tc::listing::{Member, Spelling};
 use crate::tc::options::{Reader, Values, ecn, unless_zero};
 use crate::tc::show::{Entry, drop_next, time};
+use crate::tc::spelling::{ListedValue, Spelling};
 use crate::tc::words::Words;
 use crate::units::print_time;
 use tidegate_policy::dump::{ClassDump, FqCodelStats, QdiscDump, Xstats};
@@ -59,7 +59,7 @@ impl Syntax for FqCodel {
         &SPELLING
     }
 
-    fn member(&self, key: &str, value: &Member, all: &[(String, Member)]) -> Option<Vec<String>> {
+    fn member(&self, key: &str, value: &ListedValue, all: &[(String, ListedValue)]) -> Option<Vec<String>> {
         match key {
             "ce_threshold_selector" => {
                 let mask = all.iter().find(|(name, _)| name == "ce_threshold_mask")?.1.word()?;

@@ -3,9 +3,9 @@
 use super::row::Syntax;
 use crate::Refusal;
 use crate::tc::command_line::ShowFlags;
-use crate::tc::listing::Spelling;
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, row, time};
+use crate::tc::spelling::Spelling;
 use crate::tc::words::Words;
 use tidegate_policy::dump::{HhfStats, QdiscDump, Xstats};
 use tidegate_policy::{HhfParams, QdiscParams};

@@ -4,9 +4,9 @@ use super::row::Syntax;
 use crate::json::Json;
 use crate::number::{float_prefix, general, i32_in, u32_in};
 use crate::tc::command_line::ShowFlags;
-use crate::tc::listing::{Member, Spelling, amount};
 use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
+use crate::tc::spelling::{ListedValue, Spelling, amount};
 use crate::tc::words::Words;
 use crate::units::{parse_nanos, parse_rate, parse_size, parse_time, print_nanos, print_rate, print_time};
 use crate::{Env, Refusal, distribution};
@@ -64,7 +64,7 @@ impl Syntax for Netem {
         &SPELLING
     }
 
-    fn member(&self, key: &str, value: &Member, _: &[(String, Member)]) -> Option<Vec<String>> {
+    fn member(&self, key: &str, value: &ListedValue, _: &[(String, ListedValue)]) -> Option<Vec<String>> {
         member(key, value.members())
     }
 }
@@ -498,10 +498,10 @@ fn show_slot(slot: &NetemSlot, entry: &mut Entry) {
 }
 
 /// What a member of JSON says, where seconds and probabilities are fractions.
-fn member(key: &str, parts: &[(String, Member)]) -> Option<Vec<String>> {
+fn member(key: &str, parts: &[(String, ListedValue)]) -> Option<Vec<String>> {
     let digits = |name: &str| {
         let value = parts.iter().find(|(part, _)| part == name).map(|(_, value)| value);
-        value.and_then(Member::word)
+        value.and_then(ListedValue::word)
     };
     let share =
         |name: &str| digits(name)?.parse::<f64>().ok().map(|part| format!("{}%", general(part * 100.0, 6)));

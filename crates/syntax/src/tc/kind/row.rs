@@ -2,9 +2,9 @@
 
 use crate::Refusal;
 use crate::tc::command_line::ShowFlags;
-use crate::tc::listing::{Member, Spelling};
 use crate::tc::options::Reader;
 use crate::tc::show::Entry;
+use crate::tc::spelling::{ListedValue, Spelling};
 use crate::tc::words::Words;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::spec::KindSpec;
@@ -47,7 +47,12 @@ pub(in crate::tc) trait Syntax: Sync {
 
     /// The words of a listing that a member of a listing in JSON is, where that is not the option of this
     /// name and its value; `_all` are the members beside it.
-    fn member(&self, _key: &str, _value: &Member, _all: &[(String, Member)]) -> Option<Vec<String>> {
+    fn member(
+        &self,
+        _key: &str,
+        _value: &ListedValue,
+        _all: &[(String, ListedValue)],
+    ) -> Option<Vec<String>> {
         None
     }
 

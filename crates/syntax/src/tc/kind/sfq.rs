@@ -4,9 +4,9 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::tc::command_line::ShowFlags;
 use crate::tc::early::{Terms, computed, missing, ordered, usual_burst};
-use crate::tc::listing::{Member, Spelling, place_of};
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, marks, probability, row};
+use crate::tc::spelling::{ListedValue, Spelling, place_of};
 use crate::tc::words::Words;
 use tidegate_policy::dump::{ClassDump, QdiscDump, SfqStats, Xstats};
 use tidegate_policy::{QdiscParams, SfqParams, SfqRed};
@@ -51,15 +51,14 @@ impl Syntax for Sfq {
         &SPELLING
     }
 
-    fn member(&self, key: &str, value: &Member, _: &[(String, Member)]) -> Option<Vec<String>> {
+    fn member(&self, key: &str, value: &ListedValue, _: &[(String, ListedValue)]) -> Option<Vec<String>> {
         match (key, value) {
-            ("perturb", Member::Number(seconds)) => Some(vec![key.to_owned(), format!("{seconds}sec")]),
+            ("perturb", ListedValue::Number(seconds)) => Some(vec![key.to_owned(), format!("{seconds}sec")]),
             _ => None,
         }
     }
 
-    /// A limit that is given bounds the flows, too, and the usual one is not: of both the usual values are left
-    /// out.
+    /// A limit that is given bounds the flows, too, and the usual one does not: it is left out.
     fn settle(&self, args: &mut Vec<String>) {
         let number = |key: &str| place_of(args, key).and_then(|at| args[at].parse::<u32>().ok());
         let is_usual =

@@ -4,9 +4,9 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::tc::command_line::ShowFlags;
-use crate::tc::listing::{Spelling, is_listed_as, place_of};
 use crate::tc::options::{Reader, Values, rate_spec};
 use crate::tc::show::Entry;
+use crate::tc::spelling::{Spelling, is_listed_as, place_of};
 use crate::tc::words::Words;
 use crate::units::{
     bytes_of, limit_of_latency, parse_rate, parse_size, parse_time, print_rate, print_size, print_time,

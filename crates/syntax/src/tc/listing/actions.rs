@@ -1,8 +1,8 @@
 //! The actions of a filter in a listing, and as a command takes them.
 
-use super::members::Member;
+use super::object::shown;
 use super::options::args_of_buckets;
-use super::shown;
+use crate::tc::spelling::ListedValue;
 
 /// The words of a command for the actions of a listing: `action order 1: mirred (Egress Redirect to device
 /// ifb0) stolen`, or a policer as it was written before there were actions.
@@ -158,20 +158,22 @@ fn police(words: &[&str]) -> Result<Vec<String>, String> {
 ///
 /// # Errors
 /// JSON does not say all of it.
-pub(super) fn words_of(action: &Member) -> Result<Vec<String>, String> {
+pub(super) fn words_of(action: &ListedValue) -> Result<Vec<String>, String> {
     let members = action.members();
-    let text = |key: &str| Member::get(members, key).and_then(Member::word).unwrap_or_default().to_owned();
-    let control = control(Member::get(members, "control_action"));
+    let text =
+        |key: &str| ListedValue::get(members, key).and_then(ListedValue::word).unwrap_or_default().to_owned();
+    let control = control(ListedValue::get(members, "control_action"));
     let kind = text("kind");
     let mut words = match kind.as_str() {
         "gact" => {
             let mut words = vec!["gact".to_owned(), "action".to_owned()];
             words.extend(control.clone());
-            if let Some(prob) = Member::get(members, "prob").map(Member::members) {
-                let part =
-                    |key: &str| Member::get(prob, key).and_then(Member::word).unwrap_or("none").to_owned();
+            if let Some(prob) = ListedValue::get(members, "prob").map(ListedValue::members) {
+                let part = |key: &str| {
+                    ListedValue::get(prob, key).and_then(ListedValue::word).unwrap_or("none").to_owned()
+                };
                 words.extend(["random".to_owned(), "type".to_owned(), part("random_type")]);
-                words.extend(self::control(Member::get(prob, "control_action")));
+                words.extend(self::control(ListedValue::get(prob, "control_action")));
                 words.extend(["val".to_owned(), part("val")]);
             }
             return Ok(words);
@@ -189,10 +191,10 @@ pub(super) fn words_of(action: &Member) -> Result<Vec<String>, String> {
         "ctinfo" => {
             let mut words = vec![kind.clone(), "zone".to_owned(), text("zone")];
             words.extend(control);
-            if Member::get(members, "dscpmask").is_some() {
+            if ListedValue::get(members, "dscpmask").is_some() {
                 words.extend(["dscp".to_owned(), text("dscpmask"), text("dscpstatemask")]);
             }
-            if Member::get(members, "cpmark").is_some() {
+            if ListedValue::get(members, "cpmark").is_some() {
                 words.extend(["cpmark".to_owned(), text("cpmark")]);
             }
             return Ok(words);
@@ -200,7 +202,7 @@ pub(super) fn words_of(action: &Member) -> Result<Vec<String>, String> {
         "vlan" => {
             let mut words = vec![kind.clone(), text("vlan_action")];
             for key in ["id", "protocol", "priority"] {
-                if Member::get(members, key).is_some() {
+                if ListedValue::get(members, key).is_some() {
                     words.extend([key.to_owned(), text(key)]);
                 }
             }
@@ -209,7 +211,7 @@ pub(super) fn words_of(action: &Member) -> Result<Vec<String>, String> {
         _ => return Err(not_in_json(&kind)),
     };
     words.extend(control);
-    if let Some(cookie) = Member::get(members, "cookie").and_then(Member::word) {
+    if let Some(cookie) = ListedValue::get(members, "cookie").and_then(ListedValue::word) {
         words.extend(["cookie".to_owned(), cookie.to_owned()]);
     }
     Ok(words)
@@ -221,7 +223,7 @@ pub(super) fn not_in_json(kind: &str) -> String {
     format!("tc's JSON does not say all of its action {kind}; save what `tc filter show` prints instead")
 }
 
-fn skbedit(members: &[(String, Member)]) -> Vec<String> {
+fn skbedit(members: &[(String, ListedValue)]) -> Vec<String> {
     let mut words = vec!["skbedit".to_owned()];
     for (key, value) in members {
         match (key.as_str(), value.word()) {
@@ -241,11 +243,14 @@ fn skbedit(members: &[(String, Member)]) -> Vec<String> {
 }
 
 /// `{"type":"goto","chain":5}`, `{"type":"drop"}`
-fn control(member: Option<&Member>) -> Vec<String> {
-    let members = member.map_or(&[][..], Member::members);
-    let mut words: Vec<String> =
-        Member::get(members, "type").and_then(Member::word).into_iter().map(str::to_owned).collect();
-    if let Some(chain) = Member::get(members, "chain").and_then(Member::word) {
+fn control(member: Option<&ListedValue>) -> Vec<String> {
+    let members = member.map_or(&[][..], ListedValue::members);
+    let mut words: Vec<String> = ListedValue::get(members, "type")
+        .and_then(ListedValue::word)
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    if let Some(chain) = ListedValue::get(members, "chain").and_then(ListedValue::word) {
         words.extend(["chain".to_owned(), chain.to_owned()]);
     }
     words

@@ -1,6 +1,7 @@
 //! The commands that make what is listed: each object behind what it hangs on, then the filters.
 
-use super::{COMMANDS_INSTEAD, Listed, ListedObject, NotListed, filters, options};
+use super::object::{COMMANDS_INSTEAD, Listed, ListedObject, NotListed};
+use super::{filters, options};
 use crate::tc::command_line::Object;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_policy::Kind;

@@ -1,17 +1,18 @@
 //! A listing, and what is listed of the machine that was made of it: whatever the first says must come back.
 
-use super::members::Member;
+use super::left_out;
+use super::object::{ListedObject, shown};
 use super::options::Listed;
-use super::{ListedObject, left_out, shown};
 use crate::number::u32_in;
 use crate::tc::command_line::Object;
+use crate::tc::spelling::ListedValue;
 use crate::units::{parse_nanos, parse_rate, parse_size, parse_time};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Rate;
 
 /// Something that a listing says and that did not come back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct ListingDifference {
     /// Which of several listings has it, from 0.
     pub file: usize,
     /// Its line, from 1.
@@ -22,9 +23,9 @@ pub struct Difference {
     pub is_refused: bool,
 }
 
-/// What of the objects that were given is not in the listings of the machine that was made: `again` are several
-/// listings of it, as with and without `-d`, and the one that is closest to what was given counts.
-pub fn compare(given: &[ListedObject], again: &[Vec<ListedObject>]) -> Vec<Difference> {
+/// What of the objects that were given is not in the listings of the machine that was made: `again` are
+/// several listings of it, with `-d` and without, and the one that is closest to what was given counts.
+pub fn compare(given: &[ListedObject], again: &[Vec<ListedObject>]) -> Vec<ListingDifference> {
     let again: Vec<_> = again.iter().map(|objects| by_place(objects)).collect();
     let mut out = Vec::new();
     let mut detailed = Detailed::default();
@@ -38,7 +39,7 @@ pub fn compare(given: &[ListedObject], again: &[Vec<ListedObject>]) -> Vec<Diffe
             Some(made) => told(object, made),
             None => vec![difference(object, "does not come back".to_owned())],
         });
-        let refused = |told: &Vec<Difference>| told.iter().filter(|one| one.is_refused).count();
+        let refused = |told: &Vec<ListingDifference>| told.iter().filter(|one| one.is_refused).count();
         out.extend(differences.min_by_key(|told| (refused(told), told.len())).unwrap_or_default());
     }
     out.extend(detailed.caveat());
@@ -71,7 +72,7 @@ impl<'o> Detailed<'o> {
         self.names.extend(hidden);
     }
 
-    fn caveat(self) -> Option<Difference> {
+    fn caveat(self) -> Option<ListingDifference> {
         let names = self.names.into_iter().collect::<Vec<_>>().join(", ");
         self.first.map(|object| {
             let what = format!(
@@ -135,17 +136,17 @@ fn is_compared(object: &ListedObject) -> bool {
     }
 }
 
-fn difference(object: &ListedObject, what: String) -> Difference {
+fn difference(object: &ListedObject, what: String) -> ListingDifference {
     let what = format!("{}: {what}", object.name());
-    Difference { file: object.file, line: object.line, what, is_refused: true }
+    ListingDifference { file: object.file, line: object.line, what, is_refused: true }
 }
 
-fn caveat(object: &ListedObject, what: String) -> Difference {
-    Difference { is_refused: false, ..difference(object, what) }
+fn caveat(object: &ListedObject, what: String) -> ListingDifference {
+    ListingDifference { is_refused: false, ..difference(object, what) }
 }
 
 /// What an object says that the one that was made does not.
-fn told(given: &ListedObject, made: &ListedObject) -> Vec<Difference> {
+fn told(given: &ListedObject, made: &ListedObject) -> Vec<ListingDifference> {
     let mut out = Vec::new();
     for (name, given_word, made_word) in
         [("kind", &given.kind, &made.kind), ("parent", &given.parent, &made.parent)]
@@ -210,10 +211,10 @@ fn groups(words: &[String]) -> Vec<Said<'_>> {
 
 /// What words of a listing for people say and others do not. First what is in the same order, as tc's order
 /// hardly changes; then what is there once on each side.
-fn words_told(given: &ListedObject, words: &[String], made: &[String]) -> Vec<Difference> {
+fn words_told(given: &ListedObject, words: &[String], made: &[String]) -> Vec<ListingDifference> {
     let (said, back) = (groups(words), groups(made));
     let rate = fastest(&said);
-    let same = |one: &Said<'_>, other: &Said<'_>| is_same(one, other, rate);
+    let same = |one: &Said<'_>, other: &Said<'_>| is_same(one, other, rate) || is_same_hex(given, one, other);
     let (mut left, mut free) = in_order(&said, &back, &same);
     left.retain(|one| {
         let found = free.iter().position(|other| same(one, other));
@@ -231,10 +232,8 @@ fn words_told(given: &ListedObject, words: &[String], made: &[String]) -> Vec<Di
             None => difference(given, apart(&one.text(), instead.map(|other| other.text()).as_deref())),
         });
     }
-    // What is switched on without being listed.
-    for one in free.iter().filter(|one| one.values.is_empty() && is_flag(given, one.name)) {
-        out.push(difference(given, format!("`{}` comes back and is not in the listing", one.text())));
-    }
+    // What is switched on without being listed; an older kernel may not know it.
+    out.extend(free.iter().filter_map(|one| unasked(given, one)));
     out
 }
 
@@ -259,8 +258,14 @@ fn in_order<'s, 'w>(
     (left, free)
 }
 
-fn is_flag(object: &ListedObject, word: &str) -> bool {
-    Listed::of(object).is_some_and(|listed| listed.is_flag(word))
+/// What is said of a word that comes back and was not given. `None`: it is no switch.
+fn unasked(object: &ListedObject, said: &Said<'_>) -> Option<ListingDifference> {
+    let flag = Listed::of(object)?.flag(said.name).filter(|_| said.values.is_empty())?;
+    let what = format!("`{}` comes back and is not in the listing", said.name);
+    Some(match flag.default {
+        "this" | "on" => caveat(object, format!("{what}: it is what Linux 6.1 does where nothing is said")),
+        _ => difference(object, what),
+    })
 }
 
 /// A caveat about what newer kernels list of their own.
@@ -294,6 +299,15 @@ fn fastest(said: &[Said<'_>]) -> Rate {
     let rates = said.iter().filter(|one| matches!(one.name, "rate" | "ceil" | "peakrate"));
     let rates = rates.filter_map(|one| parse_rate(one.values.first()?));
     rates.max_by_key(|rate| rate.0).unwrap_or_default()
+}
+
+/// Numbers that older versions of tc list without `0x`.
+fn is_same_hex(object: &ListedObject, one: &Said<'_>, other: &Said<'_>) -> bool {
+    let ([given], [made]) = (one.values.as_slice(), other.values.as_slice()) else { return false };
+    let number = |text: &str| u32_in(text, 16);
+    one.name == other.name
+        && Listed::of(object).is_some_and(|listed| listed.is_hex(one.name))
+        && number(given).is_some_and(|given| number(made) == Some(given))
 }
 
 /// Bytes that the kernel keeps as the time that they take, to 64 ns.
@@ -334,16 +348,16 @@ fn is_same_value(one: &str, other: &str) -> bool {
 /// What members of JSON say and others do not.
 fn members_told(
     object: &ListedObject,
-    given: &[(String, Member)],
-    made: &[(String, Member)],
-) -> Vec<Difference> {
+    given: &[(String, ListedValue)],
+    made: &[(String, ListedValue)],
+) -> Vec<ListingDifference> {
     let mut out = Vec::new();
     match object.what {
         // Classes have their options among the rest.
         Object::Class => each_member(object, given, made, &mut out),
         _ => {
             for key in ["options", "stab", "ingress_block", "egress_block"] {
-                let of = |members: &'_ [(String, Member)]| {
+                let of = |members: &'_ [(String, ListedValue)]| {
                     members.iter().filter(|(name, _)| name == key).cloned().collect::<Vec<_>>()
                 };
                 each_member(object, &of(given), &of(made), &mut out);
@@ -358,9 +372,9 @@ const HEAD: [&str; 6] = ["class", "kind", "handle", "dev", "parent", "root"];
 
 fn each_member(
     object: &ListedObject,
-    given: &[(String, Member)],
-    made: &[(String, Member)],
-    out: &mut Vec<Difference>,
+    given: &[(String, ListedValue)],
+    made: &[(String, ListedValue)],
+    out: &mut Vec<ListingDifference>,
 ) {
     let is_left_out = |key: &str| match object.what {
         Object::Filter => left_out::FILTER_MEMBERS.contains(&key) || key == "handle" && object.kind != "fw",
@@ -383,14 +397,14 @@ fn each_member(
     let back = made
         .iter()
         .zip(&used)
-        .filter(|((key, value), used)| !**used && *value == Member::Bool(true) && !is_left_out(key));
+        .filter(|((key, value), used)| !**used && *value == ListedValue::Bool(true) && !is_left_out(key));
     for ((key, _), _) in back {
         out.push(difference(object, format!("`{}` comes back and is not in the listing", shown(key))));
     }
 }
 
 /// A member that is not listed of the machine that was made.
-fn missing(object: &ListedObject, key: &str, value: &Member) -> Difference {
+fn missing(object: &ListedObject, key: &str, value: &ListedValue) -> ListingDifference {
     let text = text_of(value);
     let words: Vec<&str> = text.trim_matches(['[', ']']).split(',').collect();
     match newer(object, &Said { name: key, values: words }) {
@@ -402,12 +416,12 @@ fn missing(object: &ListedObject, key: &str, value: &Member) -> Difference {
 fn value_told(
     object: &ListedObject,
     key: &str,
-    (given, made): (&Member, &Member),
-    out: &mut Vec<Difference>,
+    (given, made): (&ListedValue, &ListedValue),
+    out: &mut Vec<ListingDifference>,
 ) {
     match (given, made) {
-        (Member::Object(given), Member::Object(made)) => each_member(object, given, made, out),
-        (Member::List(given), Member::List(made)) if given.len() == made.len() => {
+        (ListedValue::Object(given), ListedValue::Object(made)) => each_member(object, given, made, out),
+        (ListedValue::List(given), ListedValue::List(made)) if given.len() == made.len() => {
             given.iter().zip(made).for_each(|pair| value_told(object, key, pair, out));
         }
         (given, made) if is_same_member(key, given, made) => {}
@@ -423,33 +437,33 @@ fn value_told(
     }
 }
 
-fn is_off(value: &Member) -> bool {
-    matches!(value, Member::Bool(false) | Member::Null)
+fn is_off(value: &ListedValue) -> bool {
+    matches!(value, ListedValue::Bool(false) | ListedValue::Null)
 }
 
-fn is_same_member(key: &str, given: &Member, made: &Member) -> bool {
+fn is_same_member(key: &str, given: &ListedValue, made: &ListedValue) -> bool {
     let number = |text: &str| text.parse::<f64>().ok();
     match (given, made) {
-        (Member::Number(one), Member::Number(other)) => {
+        (ListedValue::Number(one), ListedValue::Number(other)) => {
             one == other
                 || number(one).is_some_and(|one| number(other) == Some(one))
                 || BUCKETS.contains(&key) && within_a_tick(one, other, Rate(0))
         }
-        (Member::Text(one), Member::Text(other)) => is_same_value(one, other),
+        (ListedValue::Text(one), ListedValue::Text(other)) => is_same_value(one, other),
         (one, other) => one == other,
     }
 }
 
 /// A value for a message.
-fn text_of(value: &Member) -> String {
+fn text_of(value: &ListedValue) -> String {
     match value {
-        Member::Null => "null".to_owned(),
-        Member::Bool(on) => on.to_string(),
-        Member::Number(digits) => digits.clone(),
-        Member::Text(text) => text.clone(),
-        Member::List(items) => {
+        ListedValue::Null => "null".to_owned(),
+        ListedValue::Bool(on) => on.to_string(),
+        ListedValue::Number(digits) => digits.clone(),
+        ListedValue::Text(text) => text.clone(),
+        ListedValue::List(items) => {
             format!("[{}]", items.iter().take(16).map(text_of).collect::<Vec<_>>().join(","))
         }
-        Member::Object(_) => "{…}".to_owned(),
+        ListedValue::Object(_) => "{…}".to_owned(),
     }
 }

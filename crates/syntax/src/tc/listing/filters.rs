@@ -1,8 +1,9 @@
 //! The options of a filter in a listing, and as a command takes them.
 
 use super::actions;
-use super::members::Member;
-use super::{ListedObject, left_out};
+use super::left_out;
+use super::object::ListedObject;
+use crate::tc::spelling::ListedValue;
 
 /// A filter's command under way.
 #[derive(Default)]
@@ -18,8 +19,8 @@ impl Command {
     }
 }
 
-/// The words of the command behind preference, protocol and chain. `None`: the line is a heading, and comes to
-/// nothing.
+/// The words of the command behind preference, protocol and chain. `None`: the line is a heading, and comes
+/// to nothing.
 ///
 /// # Errors
 /// The kind, or an action of it, is not read.
@@ -230,12 +231,12 @@ fn expression<'w, 'a>(mut rest: &'w [&'a str], command: &mut Command) -> &'w [&'
 ///
 /// # Errors
 /// JSON does not say all of them.
-pub(super) fn words_of(kind: &str, members: &[(String, Member)]) -> Result<Vec<String>, String> {
-    let Some(options) = Member::get(members, "options") else { return Ok(Vec::new()) };
+pub(super) fn words_of(kind: &str, members: &[(String, ListedValue)]) -> Result<Vec<String>, String> {
+    let Some(options) = ListedValue::get(members, "options") else { return Ok(Vec::new()) };
     let mut words = Vec::new();
     for (key, value) in options.members() {
         match (key.as_str(), value) {
-            ("actions", Member::List(list)) => {
+            ("actions", ListedValue::List(list)) => {
                 for (number, action) in (1..).zip(list) {
                     words.extend(["action".to_owned(), "order".to_owned(), format!("{number}:")]);
                     words.extend(actions::words_of(action)?);
@@ -246,25 +247,26 @@ pub(super) fn words_of(kind: &str, members: &[(String, Member)]) -> Result<Vec<S
                 words.extend(value.word().map(str::to_owned));
             }
             ("key_ht", value) => {
-                let bucket = Member::get(options.members(), "bkt").and_then(Member::word).unwrap_or("0");
+                let bucket =
+                    ListedValue::get(options.members(), "bkt").and_then(ListedValue::word).unwrap_or("0");
                 words.extend(
                     ["key", "ht", value.word().unwrap_or_default(), "bkt", bucket].map(str::to_owned),
                 );
             }
-            ("match", Member::List(list)) => {
+            ("match", ListedValue::List(list)) => {
                 words.extend(list.iter().map(matched).collect::<Result<Vec<_>, _>>()?.concat())
             }
             ("match", one) => words.extend(matched(one)?),
-            ("keys", Member::Object(keys)) => {
+            ("keys", ListedValue::Object(keys)) => {
                 keys.iter().for_each(|(key, value)| words.extend(field(key, value, keys)))
             }
-            ("keys", Member::List(keys)) => {
-                let keys: Vec<&str> = keys.iter().filter_map(Member::word).collect();
+            ("keys", ListedValue::List(keys)) => {
+                let keys: Vec<&str> = keys.iter().filter_map(ListedValue::word).collect();
                 words.extend(["keys".to_owned(), keys.join(",")]);
             }
-            ("ematch", Member::Text(text)) => words.extend(text.split_whitespace().map(str::to_owned)),
-            ("mode", Member::Text(word)) => words.push(word.clone()),
-            ("mask", Member::Text(mask)) if kind == "fw" => {
+            ("ematch", ListedValue::Text(text)) => words.extend(text.split_whitespace().map(str::to_owned)),
+            ("mode", ListedValue::Text(word)) => words.push(word.clone()),
+            ("mask", ListedValue::Text(mask)) if kind == "fw" => {
                 // It belongs to the handle before it.
                 if let Some(handle) = words.last_mut() {
                     handle.push_str(&format!("/{mask}"));
@@ -275,17 +277,20 @@ pub(super) fn words_of(kind: &str, members: &[(String, Member)]) -> Result<Vec<S
                 words.extend(value.word().map(str::to_owned));
             }
             ("hash_mask", value) => {
-                let at = Member::get(options.members(), "hash_off").and_then(Member::word).unwrap_or("0");
+                let at = ListedValue::get(options.members(), "hash_off")
+                    .and_then(ListedValue::word)
+                    .unwrap_or("0");
                 words.extend(["hash", "mask", value.word().unwrap_or_default(), "at", at].map(str::to_owned));
             }
             ("fwmark_value", value) => {
-                let mask =
-                    Member::get(options.members(), "fwmark_mask").and_then(Member::word).unwrap_or("0");
+                let mask = ListedValue::get(options.members(), "fwmark_mask")
+                    .and_then(ListedValue::word)
+                    .unwrap_or("0");
                 words.extend(["mark", value.word().unwrap_or_default(), mask].map(str::to_owned));
             }
-            ("kind", Member::Text(kind)) => return Err(actions::not_in_json(kind)),
+            ("kind", ListedValue::Text(kind)) => return Err(actions::not_in_json(kind)),
             (key, _) if key != "fh" && left_out::FILTER_MEMBERS.contains(&key) => {}
-            (_, Member::Bool(true) | Member::Null) => words.push(key.clone()),
+            (_, ListedValue::Bool(true) | ListedValue::Null) => words.push(key.clone()),
             (_, value) => {
                 if let Some(word) = value.word() {
                     words.extend([key.clone(), word.to_owned()]);
@@ -297,8 +302,8 @@ pub(super) fn words_of(kind: &str, members: &[(String, Member)]) -> Result<Vec<S
 }
 
 /// A comparison of u32's.
-fn matched(key: &Member) -> Result<Vec<String>, String> {
-    let part = |name: &str| Member::get(key.members(), name).and_then(Member::word);
+fn matched(key: &ListedValue) -> Result<Vec<String>, String> {
+    let part = |name: &str| ListedValue::get(key.members(), name).and_then(ListedValue::word);
     let (Some(value), Some(mask)) = (part("value"), part("mask")) else {
         return Err(
             "this version of tc leaves matches of u32 out of its JSON; save what `tc filter show` prints \
@@ -312,22 +317,23 @@ fn matched(key: &Member) -> Result<Vec<String>, String> {
 }
 
 /// A field of flower's.
-fn field(key: &str, value: &Member, all: &[(String, Member)]) -> Vec<String> {
+fn field(key: &str, value: &ListedValue, all: &[(String, ListedValue)]) -> Vec<String> {
     let word = match value {
         _ if key.ends_with("_mask") => return Vec::new(),
-        Member::Object(ends) if Member::get(ends, "start").is_some() => {
-            let end = |name: &str| Member::get(ends, name).and_then(Member::word).unwrap_or_default();
+        ListedValue::Object(ends) if ListedValue::get(ends, "start").is_some() => {
+            let end =
+                |name: &str| ListedValue::get(ends, name).and_then(ListedValue::word).unwrap_or_default();
             format!("{}-{}", end("start"), end("end"))
         }
-        Member::Object(flags) => {
-            let flag = |(name, on): &(String, Member)| match on {
-                Member::Bool(true) => name.clone(),
+        ListedValue::Object(flags) => {
+            let flag = |(name, on): &(String, ListedValue)| match on {
+                ListedValue::Bool(true) => name.clone(),
                 _ => format!("no{name}"),
             };
             flags.iter().map(flag).collect::<Vec<_>>().join("/")
         }
         value => value.word().unwrap_or_default().to_owned(),
     };
-    let mask = Member::get(all, &format!("{key}_mask")).and_then(Member::word);
+    let mask = ListedValue::get(all, &format!("{key}_mask")).and_then(ListedValue::word);
     vec![key.to_owned(), mask.map_or(word.clone(), |mask| format!("{word}/0x{mask}"))]
 }

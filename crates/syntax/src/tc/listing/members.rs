@@ -1,64 +1,9 @@
 //! An object of `tc -j … show`, as the words that tc prints of it for people.
 
-use super::{FilterHead, ListedObject, NotListed, filters, options, shown};
+use super::object::{FilterHead, ListedObject, NotListed, shown};
+use super::{filters, options};
 use crate::tc::command_line::Object;
-
-/// A value of JSON. Objects keep the order of their members and those of one name, as tc writes matches of
-/// u32.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Member {
-    /// null
-    Null,
-    /// true or false.
-    Bool(bool),
-    /// A number, in digits.
-    Number(String),
-    /// A string.
-    Text(String),
-    /// A list.
-    List(Vec<Member>),
-    /// An object.
-    Object(Vec<(String, Member)>),
-}
-
-impl Member {
-    /// The first member of a name.
-    pub(super) fn get<'m>(members: &'m [(String, Member)], key: &str) -> Option<&'m Member> {
-        members.iter().find(|(name, _)| name == key).map(|(_, value)| value)
-    }
-
-    /// A string, or a number's digits.
-    pub(in crate::tc) fn word(&self) -> Option<&str> {
-        match self {
-            Member::Text(word) | Member::Number(word) => Some(word),
-            _ => None,
-        }
-    }
-
-    /// Refuses strings that would be several words of a command, or none.
-    fn must_be_words(&self, key: &str) -> Result<(), String> {
-        match self {
-            Member::Text(_) if SENTENCES.contains(&key) => Ok(()),
-            Member::Text(text) if !text.contains(is_no_letter) => Ok(()),
-            Member::Text(text) => Err(format!(
-                "`{}` is \"{}\", and no word of tc has blanks or line breaks",
-                shown(key),
-                shown(text)
-            )),
-            Member::List(items) => items.iter().try_for_each(|item| item.must_be_words(key)),
-            Member::Object(members) => members.iter().try_for_each(|(key, value)| value.must_be_words(key)),
-            _ => Ok(()),
-        }
-    }
-
-    /// The members of an object; of anything else none.
-    pub(in crate::tc) fn members(&self) -> &[(String, Member)] {
-        match self {
-            Member::Object(members) => members,
-            _ => &[],
-        }
-    }
-}
+use crate::tc::spelling::ListedValue;
 
 /// Members that hold more than a word: an expression of conditions, and of a qdisc from outside its options.
 const SENTENCES: [&str; 2] = ["ematch", "words"];
@@ -72,13 +17,13 @@ fn is_no_letter(letter: char) -> bool {
 /// # Errors
 /// It is none of tc's.
 pub fn members_of_listing(
-    members: Vec<(String, Member)>,
+    members: Vec<(String, ListedValue)>,
     dev: Option<&str>,
     (file, line): (usize, usize),
 ) -> Result<ListedObject, NotListed> {
     let wrong = |why: String| NotListed { file, line, why };
-    members.iter().try_for_each(|(key, value)| value.must_be_words(key)).map_err(wrong)?;
-    let text = |key: &str| Member::get(&members, key).and_then(Member::word);
+    members.iter().try_for_each(|(key, value)| must_be_words(key, value)).map_err(wrong)?;
+    let text = |key: &str| ListedValue::get(&members, key).and_then(ListedValue::word);
     let kind = text("kind").or(text("class")).ok_or_else(|| wrong("is an object without a kind".into()))?;
     let block = text("block");
     let dev = match (text("dev").or(dev), block) {
@@ -92,17 +37,20 @@ pub fn members_of_listing(
             ));
         }
     };
-    let hook = ["root", "ingress", "egress"].into_iter().find(|key| Member::get(&members, key).is_some());
+    let hook =
+        ["root", "ingress", "egress"].into_iter().find(|key| ListedValue::get(&members, key).is_some());
     let parent = match block {
         Some(number) => format!("block {number}"),
         None => text("parent").or(hook).unwrap_or("root").to_owned(),
     };
-    let is_filter = Member::get(&members, "protocol").is_some() || Member::get(&members, "pref").is_some();
-    let of_filter = |key: &str| Member::get(Member::get(&members, "options")?.members(), key)?.word();
+    let is_filter =
+        ListedValue::get(&members, "protocol").is_some() || ListedValue::get(&members, "pref").is_some();
+    let of_filter =
+        |key: &str| ListedValue::get(ListedValue::get(&members, "options")?.members(), key)?.word();
     let handle = if is_filter { of_filter("fh").or_else(|| of_filter("handle")) } else { text("handle") };
     let is_class = || {
         let minor = handle.and_then(|handle| handle.split(':').nth(1)).is_some_and(|minor| !minor.is_empty());
-        minor || Member::get(&members, "class").is_some()
+        minor || ListedValue::get(&members, "class").is_some()
     };
     let what = match is_filter {
         true => Object::Filter,
@@ -137,4 +85,20 @@ pub fn members_of_listing(
     };
     object.members = Some(members);
     Ok(object)
+}
+
+/// Refuses strings that would be several words of a command, or none.
+fn must_be_words(key: &str, value: &ListedValue) -> Result<(), String> {
+    match value {
+        ListedValue::Text(_) if SENTENCES.contains(&key) => Ok(()),
+        ListedValue::Text(text) if !text.contains(is_no_letter) => Ok(()),
+        ListedValue::Text(text) => Err(format!(
+            "`{}` is \"{}\", and no word of tc has blanks or line breaks",
+            shown(key),
+            shown(text)
+        )),
+        ListedValue::List(items) => items.iter().try_for_each(|item| must_be_words(key, item)),
+        ListedValue::Object(members) => members.iter().try_for_each(|(key, value)| must_be_words(key, value)),
+        _ => Ok(()),
+    }
 }

@@ -1,5 +1,5 @@
-//! Listings read back: what `tc qdisc show`, `class show` and `filter show` print, for people or with `-j`, as
-//! the commands that make the same; and what a machine that was made so lists, compared with what was given.
+//! Listings read back: what `tc qdisc show`, `class show` and `filter show` print, for people or with `-j`,
+//! as the commands that make the same; and what a machine that was made so lists, compared with what was given.
 //!
 //! ```text
 //! text ──▶ text ────┐                                  ┌─▶ compare ──▶ what did not come back
@@ -19,112 +19,14 @@ mod compare;
 mod filters;
 mod left_out;
 mod members;
+mod object;
 mod options;
 mod text;
 
-pub use compare::{Difference, compare};
-pub use members::{Member, members_of_listing};
+pub use compare::{ListingDifference, compare};
+pub use members::members_of_listing;
+pub use object::{FilterHead, Listed, ListedObject, NotListed};
 pub use text::is_listing;
-
-pub(in crate::tc) use options::{Spelling, amount, is_listed_as, place_of};
-
-use super::command_line::Object;
-
-/// What a listing says of a qdisc, class or filter.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ListedObject {
-    /// Which of several listings it is in, from 0.
-    pub file: usize,
-    /// Its line in there, from 1.
-    pub line: usize,
-    /// Which of the three it is.
-    pub what: Object,
-    /// The name of its kind.
-    pub kind: String,
-    /// The device that it is on; empty for filters of a shared block.
-    pub dev: String,
-    /// The handle of a qdisc, the number of a class; of a filter nothing.
-    pub handle: String,
-    /// Where it hangs: `1:`, `root`, `ingress`, `egress`, `block 5`.
-    pub parent: String,
-    /// What filters have beside that.
-    pub head: Option<FilterHead>,
-    /// Its other words in the order of a listing for people, without counters.
-    pub words: Vec<String>,
-    /// The words of a qdisc's table of sizes.
-    pub stab: Vec<String>,
-    /// What JSON says of it, where it is from there.
-    pub members: Option<Vec<(String, Member)>>,
-}
-
-/// The place of a filter in the list of its parent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilterHead {
-    /// The protocol that packets have.
-    pub protocol: String,
-    /// The preference.
-    pub pref: String,
-    /// The chain.
-    pub chain: String,
-}
-
-/// A command that a listing comes to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// Which of several listings has it, from 0.
-    pub file: usize,
-    /// Its line in the listing, from 1.
-    pub line: usize,
-    /// tc's words, without its name.
-    pub args: Vec<String>,
-}
-
-/// Why a listing cannot be read back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotListed {
-    /// Which of several listings, from 0.
-    pub file: usize,
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong with it.
-    pub why: String,
-}
-
-/// The most characters of a word or a value that a message shows.
-const MAX_SHOWN: usize = 60;
-/// What to do about what is not read.
-pub(super) const COMMANDS_INSTEAD: &str = "give the commands that made it";
-
-impl ListedObject {
-    /// Does the kernel put it there on its own? Only those have no number, and noqueue has none at all.
-    pub fn is_default(&self) -> bool {
-        self.what == Object::Qdisc && (self.handle == "0:" || self.kind == "noqueue")
-    }
-
-    /// A few words for people.
-    pub fn name(&self) -> String {
-        let kind = shown(&self.kind);
-        match (&self.what, &self.head) {
-            (Object::Qdisc, _) => format!("qdisc {kind} {}", shown(&self.handle)),
-            (Object::Class, _) => format!("class {kind} {}", shown(&self.handle)),
-            (Object::Filter, head) => {
-                format!("filter {kind} pref {}", head.as_ref().map_or("", |head| &head.pref))
-            }
-        }
-    }
-
-    fn wrong(&self, why: impl std::fmt::Display) -> NotListed {
-        NotListed { file: self.file, line: self.line, why: format!("{}: {why}", self.name()) }
-    }
-}
-
-/// A word as a message shows it.
-fn shown(word: &str) -> String {
-    match word.char_indices().nth(MAX_SHOWN) {
-        Some((end, _)) => format!("{}…", &word[..end]),
-        None => word.to_owned(),
-    }
-}
 
 /// What a text lists, which is number `file` of several.
 ///

@@ -1,49 +1,14 @@
 //! The options of a qdisc or class in a listing, and as a command takes them: by the kind's table of options.
 //! What a kind lists otherwise is in its file ([`Spelling`]).
 
-use super::members::Member;
-use super::{ListedObject, left_out};
+use super::left_out;
+use super::object::ListedObject;
 use crate::tc::command_line::Object;
 use crate::tc::kind::syntax;
-use crate::units::{bytes_of, parse_rate, parse_size, parse_time, print_time, ticks_of};
+use crate::tc::spelling::{ListedValue, Spelling, amount, is_listed_as, place_of};
+use crate::units::{bytes_of, parse_rate, parse_size, parse_time, ticks_of};
 use tidegate_policy::Kind;
 use tidegate_policy::spec::{KindSpec, OptionSpec, ValueKind};
-
-/// What a kind's listing writes otherwise than its commands do.
-pub(in crate::tc) struct Spelling {
-    /// Words of the listing, and the option that each is.
-    pub(in crate::tc) names: &'static [(&'static str, &'static str)],
-    /// Numbers that are listed as a time, and the microseconds of one.
-    pub(in crate::tc) times: &'static [(&'static str, u32)],
-    /// Times that the kernel keeps in parts of so many nanoseconds, and lists in whole microseconds.
-    pub(in crate::tc) kept_in_ns: &'static [(&'static str, u64)],
-    /// Times that the kernel counts in ticks of its timer, of which tidegate's has 250 in a second.
-    pub(in crate::tc) in_ticks: &'static [&'static str],
-    /// What is listed where it is on, and the option that turns it off.
-    pub(in crate::tc) unless: &'static [(&'static str, &'static str)],
-    /// Names before the values of an option of several words, in the order in which it takes them.
-    pub(in crate::tc) parts: &'static [(&'static str, &'static [&'static str])],
-    /// Words that newer kernels list of what they do otherwise than tidegate, whose kernel is Linux 6.1,
-    /// where nobody chose it: the name, and the usual values.
-    pub(in crate::tc) newer: &'static [(&'static str, &'static str)],
-    /// An option whose number of values shows that another may be there, which tc never lists: the option, the
-    /// number, and a sentence.
-    pub(in crate::tc) unlisted: Option<(&'static str, usize, &'static str)>,
-}
-
-impl Spelling {
-    /// As in commands.
-    pub(in crate::tc) const SAME: Spelling = Spelling {
-        names: &[],
-        times: &[],
-        kept_in_ns: &[],
-        in_ticks: &[],
-        unless: &[],
-        parts: &[],
-        newer: &[],
-        unlisted: None,
-    };
-}
 
 /// Buckets that the kernel keeps as time, and their rates.
 const BUCKETS: [(&str, &str); 3] = [("burst", "rate"), ("cburst", "ceil"), ("mtu", "peakrate")];
@@ -75,9 +40,14 @@ impl Listed {
         self.table.iter().find(|option| option.key == name || option.aliases.contains(&name))
     }
 
-    /// Is a word an option that has no value?
-    pub(super) fn is_flag(self, word: &str) -> bool {
-        self.option(word).is_some_and(|option| option.value == ValueKind::Flag)
+    /// The option that a word is, if it has no value.
+    pub(super) fn flag(self, word: &str) -> Option<&'static OptionSpec> {
+        self.option(word).filter(|option| option.value == ValueKind::Flag)
+    }
+
+    /// Is a word's value hexadecimal, with `0x` or without?
+    pub(super) fn is_hex(self, word: &str) -> bool {
+        self.option(word).is_some_and(|option| matches!(option.value, ValueKind::Hex | ValueKind::Hex16))
     }
 
     /// The options in a row of words of a listing.
@@ -200,11 +170,6 @@ fn unrounded(shown: u32, part: u64, text: &str) -> String {
     }
 }
 
-/// Is a time listed as `text`, which means `shown`? JSON has all microseconds, text three digits.
-pub(in crate::tc) fn is_listed_as(us: u32, shown: u32, text: &str) -> bool {
-    us == shown || !text.ends_with("us") && print_time(us) == print_time(shown)
-}
-
 /// A number without its unit: `10240p`, `20pps`; an amount with one is counted in bytes.
 fn number(text: &str) -> String {
     let plain = ["pps", "p", "%", "B"].into_iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or(text);
@@ -240,11 +205,6 @@ pub(super) fn args_of_buckets(args: &mut [String]) {
     }
 }
 
-/// The place of an option's value.
-pub(in crate::tc) fn place_of(args: &[String], word: &str) -> Option<usize> {
-    args.iter().position(|arg| arg == word).map(|at| at + 1).filter(|at| *at < args.len())
-}
-
 /// tc keeps a bucket as time and shows it in bytes rounded down: finds the bytes that are shown as these.
 fn fill_bucket(args: &mut [String], rate: &str, burst: &str) {
     let (Some(rate), Some(at)) = (place_of(args, rate), place_of(args, burst)) else { return };
@@ -261,14 +221,14 @@ fn fill_bucket(args: &mut [String], rate: &str, burst: &str) {
 const HEAD: [&str; 8] = ["kind", "class", "handle", "dev", "parent", "root", "leaf", "options"];
 
 /// What a listing for people says of the options of a qdisc or class.
-pub(super) fn words_of(object: &ListedObject, members: &[(String, Member)]) -> Vec<String> {
+pub(super) fn words_of(object: &ListedObject, members: &[(String, ListedValue)]) -> Vec<String> {
     let mut words = Vec::new();
     for key in ["ingress_block", "egress_block"] {
-        if let Some(number) = Member::get(members, key).and_then(Member::word) {
+        if let Some(number) = ListedValue::get(members, key).and_then(ListedValue::word) {
             words.extend([key.to_owned(), number.to_owned()]);
         }
     }
-    let options = Member::get(members, "options").map(Member::members);
+    let options = ListedValue::get(members, "options").map(ListedValue::members);
     // Qdiscs have their options in an object, older classes among the rest.
     let listed = options.unwrap_or(if object.what == Object::Class { members } else { &[] });
     let is_head = |key: &str| options.is_none() && HEAD.contains(&key);
@@ -280,9 +240,9 @@ pub(super) fn words_of(object: &ListedObject, members: &[(String, Member)]) -> V
 }
 
 /// What a listing for people says of a table of sizes.
-pub(super) fn stab_of(members: &[(String, Member)]) -> Vec<String> {
+pub(super) fn stab_of(members: &[(String, ListedValue)]) -> Vec<String> {
     let mut words = Vec::new();
-    for (key, value) in Member::get(members, "stab").map_or(&[][..], Member::members) {
+    for (key, value) in ListedValue::get(members, "stab").map_or(&[][..], ListedValue::members) {
         words.push(key.clone());
         words.extend(value.word().map(str::to_owned));
     }
@@ -290,7 +250,11 @@ pub(super) fn stab_of(members: &[(String, Member)]) -> Vec<String> {
 }
 
 /// The words that a member stands for.
-fn member(object: &ListedObject, (key, value): (&str, &Member), all: &[(String, Member)]) -> Vec<String> {
+fn member(
+    object: &ListedObject,
+    (key, value): (&str, &ListedValue),
+    all: &[(String, ListedValue)],
+) -> Vec<String> {
     let kind = Kind::from_name(&object.kind);
     if let Some(words) = kind.and_then(|kind| syntax(kind).member(key, value, all)) {
         return words;
@@ -298,16 +262,16 @@ fn member(object: &ListedObject, (key, value): (&str, &Member), all: &[(String, 
     let option = Listed::of(object).and_then(|listed| listed.option(key));
     let takes = option.map_or(ValueKind::Number, |option| option.value);
     match value {
-        Member::Null | Member::Bool(true) => vec![key.to_owned()],
-        Member::Bool(false) => Vec::new(),
-        Member::Number(digits) => vec![key.to_owned(), amount(takes, digits)],
-        Member::Text(word) => vec![key.to_owned(), word.clone()],
-        Member::List(items) => {
+        ListedValue::Null | ListedValue::Bool(true) => vec![key.to_owned()],
+        ListedValue::Bool(false) => Vec::new(),
+        ListedValue::Number(digits) => vec![key.to_owned(), amount(takes, digits)],
+        ListedValue::Text(word) => vec![key.to_owned(), word.clone()],
+        ListedValue::List(items) => {
             let mut words = vec![key.to_owned()];
-            words.extend(items.iter().filter_map(Member::word).map(str::to_owned));
+            words.extend(items.iter().filter_map(ListedValue::word).map(str::to_owned));
             words
         }
-        Member::Object(parts) => {
+        ListedValue::Object(parts) => {
             let mut words = vec![key.to_owned()];
             for (name, part) in parts {
                 let takes = if name == "d" { ValueKind::Time } else { ValueKind::Rate };
@@ -322,15 +286,4 @@ fn member(object: &ListedObject, (key, value): (&str, &Member), all: &[(String, 
 
 fn takes_curve(option: Option<&OptionSpec>) -> bool {
     option.is_some_and(|option| option.value == ValueKind::Curve)
-}
-
-/// A number of JSON, where rates are in bytes per second and times in microseconds, with its unit.
-pub(in crate::tc) fn amount(takes: ValueKind, digits: &str) -> String {
-    match (takes, digits.parse::<u64>()) {
-        (ValueKind::Rate | ValueKind::Rate32, Ok(bytes)) => format!("{}bit", u128::from(bytes) * 8),
-        (ValueKind::Time | ValueKind::TimeOrPackets, Ok(us)) => format!("{us}us"),
-        (ValueKind::Nanos, Ok(ns)) => format!("{ns}ns"),
-        (ValueKind::Size | ValueKind::SizeCell, Ok(bytes)) => format!("{bytes}b"),
-        _ => digits.to_owned(),
-    }
 }

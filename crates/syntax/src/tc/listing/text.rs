@@ -1,6 +1,7 @@
 //! A listing for people, line by line, as objects with their words.
 
-use super::{FilterHead, ListedObject, NotListed, left_out};
+use super::left_out;
+use super::object::{FilterHead, ListedObject, NotListed};
 use crate::tc::command_line::Object;
 use std::collections::BTreeSet;
 use tidegate_policy::spec::STAB;
