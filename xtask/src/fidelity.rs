@@ -72,6 +72,12 @@ const NAMED: &[Named] = &[
         "exact",
         "listings_make_the_same_machine_again",
     ),
+    (
+        "understanding",
+        "listings of every kind with its options are read whole or refused",
+        "exact",
+        "every_kind_comes_back_or_is_refused",
+    ),
     ("simulator", "M/M/1: time in the system", "close", "v_q1_mm1_time_in_system"),
     ("simulator", "M/D/1: number in the system", "close", "v_q2_md1_number_in_system"),
     ("simulator", "M/M/1/K: loss", "close", "v_q3_mm1k_loss"),

@@ -366,8 +366,8 @@ fn what_is_added_or_changed_is_told() {
     }
 }
 
-/// Listings of real machines, as they stand in bug reports and in recordings of Linux: kernels and versions of
-/// tc before and after 6.1.
+/// Listings as they stand in bug reports and in recordings of Linux: kernels and versions of tc before and
+/// after 6.1.
 #[test]
 fn listings_of_other_versions_are_read() {
     for text in [
@@ -401,13 +401,26 @@ fn listings_of_other_versions_are_read() {
     }
 }
 
+/// A kind that nothing is known about is refused in tidegate's words, and is no script.
+#[test]
+fn unknown_kinds_are_refused_with_their_lines() {
+    let text = "qdisc noqueue 0: dev lo root\nqdisc taprio 100: dev eth0 root refcnt 9 tc 3 map 2 2 1 0 \n\
+                queues offset 0 count 1 offset 1 count 1 \nclockid TAI base-time 1000000000\n\
+                \tindex 0 cmd S gatemask 0x1 interval 300000\n";
+    let why = load("listed", text).err().expect("is refused");
+    assert!(why.contains("listed: line 2: the command made of it is refused (Error: sch_taprio"), "{why}");
+    let prose = "qdisc pfifo 1: dev eth0 root limit 9p\nand so on\n";
+    let why = load("listed", prose).err().expect("is refused");
+    assert!(why.contains("line 2: is not a line of a listing of tc"), "{why}");
+}
+
 /// What a listing cannot say is said.
 #[test]
 fn caveats_are_told() {
     for (text, caveat) in [
         (
             "qdisc netem 1: dev eth0 root limit 1000 delay 100ms  10ms\n",
-            "listed:1: qdisc netem 1:: tc lists no distribution of the jitter, so it is taken for uniform",
+            "listed:1: qdisc netem 1: tc lists no distribution of the jitter, so it is taken for uniform",
         ),
         (
             "qdisc fq 1: dev eth0 root limit 10000p flow_limit 100p buckets 1024 orphan_mask 1023 bands 3 \n",

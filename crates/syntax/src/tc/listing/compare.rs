@@ -137,7 +137,7 @@ fn is_compared(object: &ListedObject) -> bool {
 }
 
 fn difference(object: &ListedObject, what: String) -> ListingDifference {
-    let what = format!("{}: {what}", object.name());
+    let what = object.says(what);
     ListingDifference { file: object.file, line: object.line, what, is_refused: true }
 }
 
@@ -437,6 +437,12 @@ fn value_told(
     }
 }
 
+/// Are two numbers the same to the six digits that tc prints of a fraction?
+fn is_near(one: f64, other: f64) -> bool {
+    let most = one.abs().max(other.abs());
+    (one - other).abs() <= if one.fract() == 0.0 && other.fract() == 0.0 { 0.0 } else { most * 2e-6 }
+}
+
 fn is_off(value: &ListedValue) -> bool {
     matches!(value, ListedValue::Bool(false) | ListedValue::Null)
 }
@@ -446,7 +452,7 @@ fn is_same_member(key: &str, given: &ListedValue, made: &ListedValue) -> bool {
     match (given, made) {
         (ListedValue::Number(one), ListedValue::Number(other)) => {
             one == other
-                || number(one).is_some_and(|one| number(other) == Some(one))
+                || number(one).zip(number(other)).is_some_and(|(one, other)| is_near(one, other))
                 || BUCKETS.contains(&key) && within_a_tick(one, other, Rate(0))
         }
         (ListedValue::Text(one), ListedValue::Text(other)) => is_same_value(one, other),

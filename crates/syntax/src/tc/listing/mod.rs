@@ -1,5 +1,6 @@
 //! Listings read back: what `tc qdisc show`, `class show` and `filter show` print, for people or with `-j`,
-//! as the commands that make the same; and what a machine that was made so lists, compared with what was given.
+//! as the commands that make the same; and what a machine that was made so lists, compared with what was
+//! given.
 //!
 //! ```text
 //! text ──▶ text ────┐                                  ┌─▶ compare ──▶ what did not come back

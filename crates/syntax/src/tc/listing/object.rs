@@ -87,7 +87,14 @@ impl ListedObject {
     }
 
     pub(super) fn wrong(&self, why: impl std::fmt::Display) -> NotListed {
-        NotListed { file: self.file, line: self.line, why: format!("{}: {why}", self.name()) }
+        NotListed { file: self.file, line: self.line, why: self.says(why) }
+    }
+
+    /// A sentence about it: a handle ends in a colon of its own.
+    pub(super) fn says(&self, what: impl std::fmt::Display) -> String {
+        let name = self.name();
+        let colon = if name.ends_with(':') { "" } else { ":" };
+        format!("{name}{colon} {what}")
     }
 }
 

@@ -4,30 +4,23 @@ use super::left_out;
 use super::object::{FilterHead, ListedObject, NotListed};
 use crate::tc::command_line::Object;
 use std::collections::BTreeSet;
+use tidegate_policy::Kind;
 use tidegate_policy::spec::STAB;
 
 /// How lines of dualpi2's counters begin, which tc does not indent.
 const COUNTED: [&str; 5] = ["prob", "pkts_in_c", "ecn_mark", "credit", "memory_used"];
 
-/// Does a text look like a listing? Every line is one of tc's, or the counters below it.
+/// Does a text look like a listing? Its first line that is no command of a transcript is about an object of
+/// tc's.
 pub fn is_listing(text: &str) -> bool {
-    let mut some = false;
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let listed = match words[0] {
-            "qdisc" | "class" => words.get(2).is_some_and(|word| word.contains(':')),
-            "filter" => words.contains(&"pref"),
-            _ if line.starts_with([' ', '\t']) => continue,
-            word if some && COUNTED.contains(&word) => continue,
-            _ if prompt(line).is_some() || line.starts_with('#') => continue,
-            _ => false,
-        };
-        if !listed {
-            return false;
-        }
-        some = true;
+    let is_before = |line: &&str| line.trim().is_empty() || line.starts_with('#') || prompt(line).is_some();
+    let Some(first) = text.lines().find(|line| !is_before(line)) else { return false };
+    let words: Vec<&str> = first.split_whitespace().collect();
+    match words[0] {
+        "qdisc" | "class" => words.get(2).is_some_and(|word| word.contains(':')),
+        "filter" => words.contains(&"pref"),
+        _ => false,
     }
-    some
 }
 
 /// The words of a command in a transcript: `$ tc class show dev eth0`, `# dev eth0`.
@@ -95,7 +88,7 @@ impl Reader {
             Some(&"filter") if !is_indented => self.filter(&words),
             Some(first) if first.starts_with('#') => Ok(()),
             Some(first) if self.below == Below::Counters && COUNTED.contains(first) => Ok(()),
-            Some(first) if is_indented || self.below != Below::Nothing && is_filter_part(first) => {
+            Some(first) if is_indented || self.below != Below::Nothing && self.is_more(first) => {
                 self.more(&words);
                 Ok(())
             }
@@ -206,6 +199,19 @@ impl Reader {
         Ok(())
     }
 
+    /// Does a line that is not indented go on with what was listed last? Parts of a filter do, counters of a
+    /// transcript that lost its blanks, and lines of kinds that nothing is known about.
+    fn is_more(&self, first: &str) -> bool {
+        let is_known = |object: &ListedObject| Kind::from_name(&object.kind).is_some();
+        match self.objects.last() {
+            Some(object) if object.what == Object::Filter => {
+                matches!(first, "action" | "police" | "match" | "mark" | "Sent" | "backlog")
+            }
+            Some(object) => matches!(first, "Sent" | "backlog") || !is_known(object),
+            None => false,
+        }
+    }
+
     /// A further line of the object that was listed last: tc prints counters behind everything else of a
     /// qdisc or a class, and between the parts of a filter.
     fn more(&mut self, words: &[&str]) {
@@ -223,11 +229,6 @@ impl Reader {
             object.words.extend(without_counters(words));
         }
     }
-}
-
-/// Lines of a filter that tc does not indent.
-fn is_filter_part(first: &str) -> bool {
-    matches!(first, "action" | "police" | "match" | "mark")
 }
 
 /// Where it hangs, and the words but for that and the device.
