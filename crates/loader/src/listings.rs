@@ -44,7 +44,7 @@ impl Listings {
             let mut objects = Vec::new();
             for (number, (_, text, is_json)) in files.iter().enumerate() {
                 objects.extend(match is_json {
-                    true => tcjson::objects(text, dev, number)?,
+                    true => tcjson::objects(text, (dev, None), number)?,
                     false => tc::objects_of_listing(text, number)?,
                 });
             }
@@ -90,9 +90,14 @@ impl Listings {
             return None;
         }
         let devices: BTreeSet<&str> = self.objects.iter().map(|object| object.dev.as_str()).collect();
-        Some(match devices.len() {
-            0 => "the listing is empty, so nothing can be said of it".to_owned(),
-            _ => format!(
+        Some(match self.objects.iter().all(ListedObject::is_default) {
+            _ if devices.is_empty() => "the listing is empty, so nothing can be said of it".to_owned(),
+            false => {
+                "the listing has no qdisc that somebody attached, and nothing else that a command makes, so \
+                      nothing can be said of it"
+                    .to_owned()
+            }
+            true => format!(
                 "the listing has nothing but what the kernel attaches on its own (handle 0:, noqueue) on {}, so \
                  nothing can be said of it",
                 tc_names(&devices)
@@ -203,23 +208,23 @@ fn listed_again(
     draws: &mut dyn RandomSource,
 ) -> Vec<ListedObject> {
     let mut shim = machine.shim(pool, draws);
-    let mut show = |dev: &str, args: &[&str]| {
+    let mut show = |dev: &str, parent: &str, args: &[&str]| {
         let flags = [is_json.then_some("-j"), details.then_some("-d")];
         let args: Vec<String> =
             flags.into_iter().flatten().chain(args.iter().copied()).map(str::to_owned).collect();
         let reply = shim.answer(&Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") });
         let text = String::from_utf8_lossy(&reply.stdout).into_owned();
         match is_json {
-            true => tcjson::objects(&text, Some(dev), 0),
-            false => tc::objects_of_listing(&format!("# dev {dev}\n{text}"), 0),
+            true => tcjson::objects(&text, (Some(dev), Some(parent)), 0),
+            false => tc::objects_of_listing(&format!("# dev {dev} parent {parent}\n{text}"), 0),
         }
         .unwrap_or_default()
     };
-    let mut out = show("", &["qdisc", "show"]);
+    let mut out = show("", "", &["qdisc", "show"]);
     let devices: BTreeSet<&String> =
         given.iter().filter(|object| object.what == Object::Class).map(|object| &object.dev).collect();
     for dev in devices {
-        out.extend(show(dev, &["class", "show", "dev", dev]));
+        out.extend(show(dev, "", &["class", "show", "dev", dev]));
     }
     let of_filters = given.iter().filter(|object| object.what == Object::Filter);
     let parents: BTreeSet<(&String, &String)> =
@@ -230,7 +235,7 @@ fn listed_again(
             None if matches!(parent.as_str(), "ingress" | "egress" | "root") => vec!["dev", dev, parent],
             None => vec!["dev", dev, "parent", parent],
         };
-        let listed = show(dev, &[&["filter", "show"], &place[..]].concat());
+        let listed = show(dev, parent, &[&["filter", "show"], &place[..]].concat());
         // The parent that was asked for is not repeated.
         out.extend(listed.into_iter().map(|object| ListedObject {
             parent: parent.clone(),

@@ -6,13 +6,18 @@ use serde_json::value::RawValue;
 use std::fmt;
 use tidegate_syntax::tc::{self, ListedObject, ListedValue, NotListed};
 
-/// What a file of tc's JSON lists; the file is number `file` of several. `dev` is the device of entries that
-/// name none.
+/// What a file of tc's JSON lists; the file is number `file` of several. `place` are the device and the parent
+/// of entries that name none.
 ///
 /// # Errors
 /// What cannot be read.
-pub(super) fn objects(text: &str, dev: Option<&str>, file: usize) -> Result<Vec<ListedObject>, NotListed> {
+pub(super) fn objects(
+    text: &str,
+    place: (Option<&str>, Option<&str>),
+    file: usize,
+) -> Result<Vec<ListedObject>, NotListed> {
     let mut out = Vec::new();
+    let mut lines = LineCount { text, at: 0, line: 1 };
     for document in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
         let document = document.map_err(|error| NotListed {
             file,
@@ -20,7 +25,7 @@ pub(super) fn objects(text: &str, dev: Option<&str>, file: usize) -> Result<Vec<
             why: format!("is not JSON: {error}"),
         })?;
         for object in listed(document) {
-            let line = line_of(text, object);
+            let line = lines.line_of(object);
             let wrong = |why: String| NotListed { file, line, why };
             let members = match serde_json::from_str::<Parsed>(object.get()) {
                 Ok(Parsed(ListedValue::Object(members))) => members,
@@ -29,7 +34,7 @@ pub(super) fn objects(text: &str, dev: Option<&str>, file: usize) -> Result<Vec<
             };
             // tc puts an empty object where it lists nothing.
             if !members.is_empty() {
-                out.push(tc::members_of_listing(members, dev, (file, line))?);
+                out.push(tc::object_of_members(members, place, (file, line))?);
             }
         }
     }
@@ -60,10 +65,25 @@ fn listed(document: &RawValue) -> Vec<&RawValue> {
     }
 }
 
-/// The line of a text that a part of it begins in, from 1.
-fn line_of(text: &str, part: &RawValue) -> usize {
-    let from = (part.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-    text.as_bytes().iter().take(from).filter(|byte| **byte == b'\n').count() + 1
+/// The lines of a text, counted once where parts follow each other.
+struct LineCount<'t> {
+    text: &'t str,
+    at: usize,
+    line: usize,
+}
+
+impl LineCount<'_> {
+    /// The line of the text that a part of it begins in, from 1.
+    fn line_of(&mut self, part: &RawValue) -> usize {
+        let from = (part.get().as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        if from < self.at {
+            (self.at, self.line) = (0, 1);
+        }
+        let between = self.text.as_bytes().get(self.at..from).unwrap_or_default();
+        self.line += between.iter().filter(|byte| **byte == b'\n').count();
+        self.at = from;
+        self.line
+    }
 }
 
 /// A value with all members of its objects, also those of one name.
@@ -135,7 +155,7 @@ mod tests {
                     \"pref\":1,\"kind\":\"u32\",\"dev\":\"eth0\",\"parent\":\"1:\",\"options\":{\"fh\":\"800::800\",\
                     \"match\":{\"value\":\"50\",\"mask\":\"ffff\",\"offmask\":\"nexthdr+\",\"off\":0},\
                     \"match\":{\"value\":\"60000\",\"mask\":\"ff0000\",\"offmask\":\"\",\"off\":8}}}]\n[]\n";
-        let objects = objects(text, None, 0).expect("is read");
+        let objects = objects(text, (None, None), 0).expect("is read");
         assert_eq!(objects.iter().map(|object| object.line).collect::<Vec<_>>(), [1, 3]);
         let matches = objects[1].words.iter().filter(|word| *word == "match").count();
         assert_eq!(matches, 2, "{:?}", objects[1].words);
@@ -150,11 +170,11 @@ mod tests {
             ("[\n{\"kind\":\"pfifo\",\"handle\":\"1:\",\"dev\":\"a\\nb\"}]", 2, "blanks or line breaks"),
             ("[{\"kind\":\"pfifo\",\"handle\":\"1:\"}]", 1, "--dev"),
         ] {
-            let wrong = objects(text, None, 0).expect_err("is refused");
+            let wrong = objects(text, (None, None), 0).expect_err("is refused");
             assert!(wrong.line == line && wrong.why.contains(why), "{text}: {wrong:?}");
         }
         let long = format!("[{{\"kind\":\"{} b\",\"handle\":\"1:\"}}]", "x".repeat(100_000));
-        assert!(objects(&long, None, 0).expect_err("is refused").why.len() < 300);
-        assert!(objects(&"[".repeat(100_000), None, 0).is_err());
+        assert!(objects(&long, (None, None), 0).expect_err("is refused").why.len() < 300);
+        assert!(objects(&"[".repeat(100_000), (None, None), 0).is_err());
     }
 }

@@ -378,7 +378,10 @@ fn each_member(
 ) {
     let is_left_out = |key: &str| match object.what {
         Object::Filter => left_out::FILTER_MEMBERS.contains(&key) || key == "handle" && object.kind != "fw",
-        Object::Class => HEAD.contains(&key) || left_out::MEMBERS.contains(&key),
+        Object::Class => {
+            let all = [&HEAD[..], &left_out::MEMBERS, &left_out::CLASS_MEMBERS];
+            all.iter().any(|keys| keys.contains(&key))
+        }
         Object::Qdisc => left_out::MEMBERS.contains(&key),
     };
     let mut used = vec![false; made.len()];

@@ -15,7 +15,7 @@ pub(super) const FILTER_COUNTS: [(&str, usize); 2] = [("DSCP", 5), ("CPMARK", 3)
 pub(super) const FILTER_ALONE: [&str; 2] = ["not_in_hw", "in_hw"];
 
 /// Members of qdiscs and classes, wherever they are. With `-s` sfq and gred count among their options.
-pub(super) const MEMBERS: [&str; 24] = [
+pub(super) const MEMBERS: [&str; 20] = [
     "refcnt",
     "direct_packets_stat",
     "ver",
@@ -23,7 +23,6 @@ pub(super) const MEMBERS: [&str; 24] = [
     "seed",
     "offloaded",
     "stats",
-    "leaf",
     "prob_mark",
     "prob_mark_head",
     "prob_drop",
@@ -37,9 +36,23 @@ pub(super) const MEMBERS: [&str; 24] = [
     "packets",
     "bytes",
     "multiqueue",
+];
+/// Counters of classes, which tc writes beside their options.
+pub(super) const CLASS_MEMBERS: [&str; 14] = [
     "lended",
     "borrowed",
     "giants",
+    "tokens",
+    "ctokens",
+    "deficit",
+    "allot",
+    "period",
+    "work",
+    "rtwork",
+    "count",
+    "lastcount",
+    "ldelay",
+    "drop_next",
 ];
 /// Members of filters and actions.
 pub(super) const FILTER_MEMBERS: [&str; 24] = [

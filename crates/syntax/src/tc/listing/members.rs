@@ -1,6 +1,6 @@
 //! An object of `tc -j … show`, as the words that tc prints of it for people.
 
-use super::object::{FilterHead, ListedObject, NotListed, shown};
+use super::object::{FilterHead, ListedObject, NO_PARENT, NotListed, shown};
 use super::{filters, options};
 use crate::tc::command_line::Object;
 use crate::tc::spelling::ListedValue;
@@ -12,13 +12,13 @@ fn is_no_letter(letter: char) -> bool {
     letter.is_whitespace() || letter.is_control()
 }
 
-/// The object that a listing in JSON has in a line. `dev` is the device of objects that name none.
+/// The object that a listing in JSON has in a line. `dev` and `parent` are those of objects that name none.
 ///
 /// # Errors
 /// It is none of tc's.
-pub fn members_of_listing(
+pub fn object_of_members(
     members: Vec<(String, ListedValue)>,
-    dev: Option<&str>,
+    (dev, parent): (Option<&str>, Option<&str>),
     (file, line): (usize, usize),
 ) -> Result<ListedObject, NotListed> {
     let wrong = |why: String| NotListed { file, line, why };
@@ -41,7 +41,7 @@ pub fn members_of_listing(
         ["root", "ingress", "egress"].into_iter().find(|key| ListedValue::get(&members, key).is_some());
     let parent = match block {
         Some(number) => format!("block {number}"),
-        None => text("parent").or(hook).unwrap_or("root").to_owned(),
+        None => text("parent").or(hook).or(parent).unwrap_or_default().to_owned(),
     };
     let is_filter =
         ListedValue::get(&members, "protocol").is_some() || ListedValue::get(&members, "pref").is_some();
@@ -66,6 +66,10 @@ pub fn members_of_listing(
         pref: part("pref", "0"),
         chain: part("chain", "0"),
     });
+    if is_filter && parent.is_empty() {
+        return Err(wrong(NO_PARENT.to_owned()));
+    }
+    let parent = if parent.is_empty() { "root".to_owned() } else { parent };
     let mut object = ListedObject {
         file,
         line,

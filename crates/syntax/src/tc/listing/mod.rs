@@ -25,7 +25,7 @@ mod options;
 mod text;
 
 pub use compare::{ListingDifference, compare};
-pub use members::members_of_listing;
+pub use members::object_of_members;
 pub use object::{FilterHead, Listed, ListedObject, NotListed};
 pub use text::is_listing;
 

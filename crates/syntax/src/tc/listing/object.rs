@@ -65,6 +65,9 @@ pub struct NotListed {
 
 /// The most characters of a word or a value that a message shows.
 const MAX_SHOWN: usize = 60;
+/// tc does not repeat the parent that its command names, and filters of a hook look like those of a qdisc.
+pub(super) const NO_PARENT: &str = "is a filter whose listing does not say what it hangs on; list without a \
+    parent, or put a line `# dev DEV ingress` or `# dev DEV parent ID` before it";
 /// What to do about what is not read.
 pub(super) const COMMANDS_INSTEAD: &str = "give the commands that made it";
 

@@ -231,7 +231,9 @@ pub(super) fn words_of(object: &ListedObject, members: &[(String, ListedValue)])
     let options = ListedValue::get(members, "options").map(ListedValue::members);
     // Qdiscs have their options in an object, older classes among the rest.
     let listed = options.unwrap_or(if object.what == Object::Class { members } else { &[] });
-    let is_head = |key: &str| options.is_none() && HEAD.contains(&key);
+    let is_head = |key: &str| {
+        options.is_none() && [&HEAD[..], &left_out::CLASS_MEMBERS].iter().any(|keys| keys.contains(&key))
+    };
     let known = |key: &str| !is_head(key) && !left_out::MEMBERS.contains(&key);
     for (key, value) in listed.iter().filter(|(key, _)| known(key)) {
         words.extend(member(object, (key, value), listed));

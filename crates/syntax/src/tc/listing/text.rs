@@ -1,7 +1,7 @@
 //! A listing for people, line by line, as objects with their words.
 
 use super::left_out;
-use super::object::{FilterHead, ListedObject, NotListed};
+use super::object::{FilterHead, ListedObject, NO_PARENT, NotListed};
 use crate::tc::command_line::Object;
 use std::collections::BTreeSet;
 use tidegate_policy::Kind;
@@ -177,7 +177,7 @@ impl Reader {
         let hook = head.iter().find(|word| matches!(**word, "ingress" | "egress" | "root")).copied();
         let block = after(head, "block").map(|number| format!("block {number}"));
         let parent = block.or_else(|| after(head, "parent").or(hook).map(str::to_owned));
-        let parent = parent.or_else(|| self.parent.clone()).unwrap_or_else(|| "root".to_owned());
+        let parent = parent.or_else(|| self.parent.clone()).ok_or_else(|| self.wrong(NO_PARENT))?;
         let dev = if parent.starts_with("block ") { String::new() } else { self.device(head)? };
         self.push(ListedObject {
             file: self.file,
