@@ -1,5 +1,5 @@
 //! Listings of tc, in one file or several: read, made on the machine, and listed again. What does not come
-//! back is told, so that nothing is shown as if it had been read whole.
+//! back is refused, so that nothing is shown as if it had been read whole.
 
 use crate::format::InputFormat;
 use crate::lists::ListedCall;
@@ -14,7 +14,7 @@ use tidegate_syntax::tc::{self, ListedObject, ListingDifference, NotListed, Obje
 /// The most devices that listings may name.
 const MAX_DEVICES: usize = 4096;
 /// The most places that a refusal names.
-const MAX_TOLD: usize = 8;
+const MAX_PLACES: usize = 8;
 /// The most characters of each.
 const MAX_LINE: usize = 400;
 
@@ -32,7 +32,7 @@ pub(super) struct Listings {
 pub(super) struct Unread(pub(super) PathBuf, pub(super) String);
 
 /// Something about a listing: its file's number, its line, and a sentence.
-type Told = (usize, usize, String);
+type Fault = (usize, usize, String);
 
 impl Listings {
     /// `dev` is the device of entries that name none.
@@ -115,28 +115,28 @@ impl Listings {
         outcome: &ScriptRun,
         draws: &mut dyn RandomSource,
     ) -> Result<Vec<String>, Unread> {
-        let mut told = self.refused(outcome);
+        let mut faults = self.refused(outcome);
         let mut caveats = Vec::new();
         // What was not made is missing elsewhere, too.
-        let differences = if told.is_empty() { self.differences(machine, draws) } else { Vec::new() };
+        let differences = if faults.is_empty() { self.differences(machine, draws) } else { Vec::new() };
         for ListingDifference { file, line, what, is_refused } in differences {
             if is_refused {
-                told.push((file, line, what));
+                faults.push((file, line, what));
             } else {
                 caveats.push(sentence(&self.files, &(file, line, what)));
             }
         }
-        if told.is_empty() {
+        if faults.is_empty() {
             return Ok(caveats);
         }
-        told.sort();
+        faults.sort();
         let more = "\ntidegate makes what a listing says and lists it again, and not all of it came back, so nothing \
                     is said of it; give the commands that made it instead, or leave these lines out";
-        Err(refusal(&self.files, &told, more))
+        Err(refusal(&self.files, &faults, more))
     }
 
     /// The calls that were refused.
-    fn refused(&self, outcome: &ScriptRun) -> Vec<Told> {
+    fn refused(&self, outcome: &ScriptRun) -> Vec<Fault> {
         let calls = self.calls.iter().zip(&outcome.calls).filter(|(_, recorded)| recorded.code != 0);
         calls
             .map(|(listed, recorded)| {
@@ -170,28 +170,28 @@ impl Listings {
 
 /// Names in a row, the first few.
 fn tc_names(devices: &BTreeSet<&str>) -> String {
-    let first: Vec<&str> = devices.iter().take(MAX_TOLD).copied().collect();
+    let first: Vec<&str> = devices.iter().take(MAX_PLACES).copied().collect();
     let more = if devices.len() > first.len() { ", …" } else { "" };
     format!("{}{more}", first.join(", "))
 }
 
-fn sentence(files: &[(PathBuf, String, bool)], (file, line, what): &Told) -> String {
+fn sentence(files: &[(PathBuf, String, bool)], (file, line, what): &Fault) -> String {
     let path = files.get(*file).map_or(Path::new(""), |(path, ..)| path).display();
     let shown: String = tidegate_text::line(what).to_string().chars().take(MAX_LINE).collect();
     format!("{path}:{line}: {shown}")
 }
 
 /// The refusal of listings: the first few places, and what they have in common.
-fn refusal(files: &[(PathBuf, String, bool)], told: &[Told], more: &str) -> Unread {
-    let file = told.first().map_or(0, |(file, ..)| *file);
+fn refusal(files: &[(PathBuf, String, bool)], faults: &[Fault], more: &str) -> Unread {
+    let file = faults.first().map_or(0, |(file, ..)| *file);
     let path = files.get(file).map(|(path, ..)| path.clone()).unwrap_or_default();
-    let [(_, line, what)] = told else {
-        let mut text = format!("not all of it can be read ({} places)", told.len());
-        for one in told.iter().take(MAX_TOLD) {
+    let [(_, line, what)] = faults else {
+        let mut text = format!("not all of it can be read ({} places)", faults.len());
+        for one in faults.iter().take(MAX_PLACES) {
             text.push_str(&format!("\n  {}", sentence(files, one)));
         }
-        if told.len() > MAX_TOLD {
-            text.push_str(&format!("\n  … and {} more", told.len() - MAX_TOLD));
+        if faults.len() > MAX_PLACES {
+            text.push_str(&format!("\n  … and {} more", faults.len() - MAX_PLACES));
         }
         return Unread(path, text + more);
     };

@@ -435,7 +435,7 @@ fn caveats_are_told() {
         ),
         (
             "qdisc sfq 1: dev eth0 root limit 127p quantum 1514b depth 127 divisor 1024 \n",
-            "without -d tc does not list flows of some kinds, so the usual values are taken",
+            "without -d tc does not list flows of some kinds, nor tables of sizes (stab), so the usual values are taken",
         ),
     ] {
         let policy = load("listed", text).unwrap_or_else(|why| panic!("{text}: {why}"));

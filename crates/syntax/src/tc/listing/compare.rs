@@ -36,11 +36,11 @@ pub fn compare(given: &[ListedObject], again: &[Vec<ListedObject>]) -> Vec<Listi
         );
         out.extend(unlisted(object).map(|what| caveat(object, what.to_owned())));
         let differences = again.iter().map(|objects| match objects.get(&place) {
-            Some(made) => told(object, made),
+            Some(made) => differences_of(object, made),
             None => vec![difference(object, "does not come back".to_owned())],
         });
-        let refused = |told: &Vec<ListingDifference>| told.iter().filter(|one| one.is_refused).count();
-        out.extend(differences.min_by_key(|told| (refused(told), told.len())).unwrap_or_default());
+        let refused = |found: &Vec<ListingDifference>| found.iter().filter(|one| one.is_refused).count();
+        out.extend(differences.min_by_key(|found| (refused(found), found.len())).unwrap_or_default());
     }
     out.extend(detailed.caveat());
     out.sort_by_key(|difference| (difference.file, difference.line));
@@ -76,7 +76,8 @@ impl<'o> Detailed<'o> {
         let names = self.names.into_iter().collect::<Vec<_>>().join(", ");
         self.first.map(|object| {
             let what = format!(
-                "without -d tc does not list {names} of some kinds, so the usual values are taken; list with `tc -d`"
+                "without -d tc does not list {names} of some kinds, nor tables of sizes (stab), so the usual \
+                 values are taken; list with `tc -d`"
             );
             caveat(object, what)
         })
@@ -146,7 +147,7 @@ fn caveat(object: &ListedObject, what: String) -> ListingDifference {
 }
 
 /// What an object says that the one that was made does not.
-fn told(given: &ListedObject, made: &ListedObject) -> Vec<ListingDifference> {
+fn differences_of(given: &ListedObject, made: &ListedObject) -> Vec<ListingDifference> {
     let mut out = Vec::new();
     for (name, given_word, made_word) in
         [("kind", &given.kind, &made.kind), ("parent", &given.parent, &made.parent)]
@@ -165,11 +166,11 @@ fn told(given: &ListedObject, made: &ListedObject) -> Vec<ListingDifference> {
     }
     match (&given.members, &made.members) {
         (Some(given_members), Some(made_members)) => {
-            out.extend(members_told(given, given_members, made_members));
+            out.extend(member_differences(given, given_members, made_members));
         }
         _ => {
-            out.extend(words_told(given, &given.words, &made.words));
-            out.extend(words_told(given, &given.stab, &made.stab));
+            out.extend(word_differences(given, &given.words, &made.words));
+            out.extend(word_differences(given, &given.stab, &made.stab));
         }
     }
     out
@@ -211,7 +212,7 @@ fn groups(words: &[String]) -> Vec<Said<'_>> {
 
 /// What words of a listing for people say and others do not. First what is in the same order, as tc's order
 /// hardly changes; then what is there once on each side.
-fn words_told(given: &ListedObject, words: &[String], made: &[String]) -> Vec<ListingDifference> {
+fn word_differences(given: &ListedObject, words: &[String], made: &[String]) -> Vec<ListingDifference> {
     let (said, back) = (groups(words), groups(made));
     let rate = fastest(&said);
     let same = |one: &Said<'_>, other: &Said<'_>| is_same(one, other, rate) || is_same_hex(given, one, other);
@@ -346,7 +347,7 @@ fn is_same_value(one: &str, other: &str) -> bool {
 }
 
 /// What members of JSON say and others do not.
-fn members_told(
+fn member_differences(
     object: &ListedObject,
     given: &[(String, ListedValue)],
     made: &[(String, ListedValue)],
@@ -395,7 +396,7 @@ fn each_member(
             continue;
         };
         used[at] = true;
-        value_told(object, key, (value, &made[at].1), out);
+        value_differences(object, key, (value, &made[at].1), out);
     }
     let back = made
         .iter()
@@ -416,7 +417,7 @@ fn missing(object: &ListedObject, key: &str, value: &ListedValue) -> ListingDiff
     }
 }
 
-fn value_told(
+fn value_differences(
     object: &ListedObject,
     key: &str,
     (given, made): (&ListedValue, &ListedValue),
@@ -425,7 +426,7 @@ fn value_told(
     match (given, made) {
         (ListedValue::Object(given), ListedValue::Object(made)) => each_member(object, given, made, out),
         (ListedValue::List(given), ListedValue::List(made)) if given.len() == made.len() => {
-            given.iter().zip(made).for_each(|pair| value_told(object, key, pair, out));
+            given.iter().zip(made).for_each(|pair| value_differences(object, key, pair, out));
         }
         (given, made) if is_same_member(key, given, made) => {}
         (given, made) => {
