@@ -143,8 +143,8 @@ impl Finder {
     }
 
     /// The line that issued the call, with the columns of the word that gave the argument `wrong`, if that is
-    /// known; and the words that gave the arguments. Of a function that passes on what it is given, the line is its
-    /// caller's, as far as that can be found.
+    /// known; and the words that gave the arguments. Of a function that passes on what it is given, the line
+    /// is its caller's, as far as that can be found.
     pub(super) fn find(
         &mut self,
         tool: &str,

@@ -183,7 +183,8 @@ fn end(
         Exit::Code(code) => {
             // What answered with the code that the script ended with is what ended it.
             let fatal = calls.last().filter(|call| call.code == *code);
-            let last_complaint = last_complaint.filter(|complaint| complaint.explains(*code, fatal.is_some()));
+            let has_call = fatal.is_some();
+            let last_complaint = last_complaint.filter(|complaint| complaint.explains(*code, has_call));
             let place = last_complaint.and_then(|complaint| finder.line(complaint.line));
             let place = place.or_else(|| fatal.and_then(|call| call.source.clone()));
             let place = place.or_else(|| finder.last());

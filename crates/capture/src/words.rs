@@ -280,8 +280,8 @@ pub(super) struct Variables {
 }
 
 impl Variables {
-    /// The values that variables get in the text: `NAME=value`, `for NAME in a b`, `${NAME:-value}`; `$1`… from
-    /// `args`, and within a function from its calls.
+    /// The values that variables get in the text: `NAME=value`, `for NAME in a b`, `${NAME:-value}`; `$1`…
+    /// from `args`, and within a function from its calls.
     pub(super) fn of(commands: &[Command], args: &[String]) -> Self {
         let mut found = Self::default();
         for (number, arg) in args.iter().enumerate() {

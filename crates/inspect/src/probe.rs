@@ -433,8 +433,8 @@ impl Prober {
         let mut classes = Vec::new();
         for spot in &qdiscs {
             if spot.on != Handle::ROOT && spot.on.minor() != 0 {
-                // What has one class holds its qdisc there, whatever class of it a command named (`parent 20:2`
-                // of a tbf).
+                // What has one class holds its qdisc there, whatever class of it a command named
+                // (`parent 20:2` of a tbf).
                 let qdisc = spot.on.qdisc();
                 let has_one = self.single.contains(&(device, qdisc));
                 self.push_line(&mut classes, device, if has_one { qdisc.class(1) } else { spot.on });

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use std::fmt;
 use tidegate_syntax::tc::{self, ListedObject, ListedValue, NotListed};
 
-/// What a file of tc's JSON lists; the file is number `file` of several. `place` are the device and the parent
-/// of entries that name none.
+/// What a file of tc's JSON lists; the file is number `file` of several. `place` are the device and the
+/// parent of entries that name none.
 ///
 /// # Errors
 /// What cannot be read.

@@ -1,4 +1,5 @@
-//! A trial ([`tidegate_measure::trial::TrialDocument`]): what tables and pages derive from it, and its document.
+//! A trial ([`tidegate_measure::trial::TrialDocument`]): what tables and pages derive from it, and its
+//! document.
 //!
 //! Member names of the document are those of the structs in [`tidegate_measure::trial`], units included;
 //! times are nanoseconds, sizes bytes, rates bits per second. `answers` holds pairs `[sent, took]`, `took`

@@ -140,7 +140,8 @@ fn everywhere(reading: &PolicyModel) -> Vec<Finding> {
     lone.filter_map(|(at, chain, rule)| {
         let step: &Step = reading.step_of(*at)?;
         let devices = reading.gateway.devices().filter(|id| reading.gateway.name(*id) != "lo").count();
-        let (does, because) = match rule.targets().any(|target| matches!(target, NetfilterTarget::Mark { .. })) {
+        let is_mark = |target: &NetfilterTarget| matches!(target, NetfilterTarget::Mark { .. });
+        let (does, because) = match rule.targets().any(is_mark) {
             true => ("marks", "packets of other devices get it, too, and filters there that name it match them"),
             false => (
                 "gives a class to",
