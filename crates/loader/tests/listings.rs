@@ -384,6 +384,11 @@ fn listings_of_other_versions_are_read() {
         "qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 12 direct_packets_stat 17 direct_qlen 1000\n\
          # dev eth0\nclass htb 1:1 root rate 100000Kbit ceil 100000Kbit burst 1600b cburst 1600b \n\
          class htb 1:12 parent 1:1 prio 0 rate 10000Kbit ceil 100000Kbit burst 1600b cburst 1600b \n",
+        // A tc that counts buckets in nanoseconds, and `flowid` without the asterisk.
+        "qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 0x20 direct_packets_stat 0 direct_qlen 1000\n\
+         class htb 1:1 root prio 0 rate 9Mbit ceil 9Mbit burst 1600b cburst 1600b\n\
+         filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 flowid 1:1 \n  \
+         match 00160000/ffff0000 at nexthdr+0\n",
         // What Linux 6.1 with 1000 ticks in a second lists.
         "qdisc pie 1: dev eth0 root refcnt 2 limit 1000p target 15ms tupdate 15ms alpha 2 beta 20 \n \
          Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n backlog 0b 0p requeues 0\n  prob 0 delay 0us\n",

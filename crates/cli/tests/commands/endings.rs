@@ -6,8 +6,8 @@ use common::{Place, TIDEGATE, skip};
 use std::process::Command;
 
 /// The code, standard output and standard error of a command on a script.
-fn said(command: &str, text: &str, args: &[&str]) -> (Option<i32>, String, String) {
-    let place = Place::new("endings");
+fn said(test: &str, (command, text): (&str, &str), args: &[&str]) -> (Option<i32>, String, String) {
+    let place = Place::new(&format!("endings-{test}"));
     let script = place.script("policy.sh", format!("#!/bin/bash\n{text}"));
     let output = Command::new(TIDEGATE).arg(command).arg(&script).arg("--").args(args).output();
     let output = output.expect("it runs");
@@ -23,17 +23,17 @@ fn a_script_that_only_deletes_says_so() {
         return;
     }
     const ONLY: &str = "what was run only deletes and lists, and adds nothing";
-    let (code, found, notes) = said("check", "tc qdisc del dev eth0 root\n", &[]);
+    let (code, found, notes) = said("deletes", ("check", "tc qdisc del dev eth0 root\n"), &[]);
     assert_eq!((code, found.as_str()), (Some(0), "nothing found in 1 command\n"), "{notes}");
     assert!(notes.contains(ONLY) && !notes.contains("give it"), "{notes}");
     let asks = "tc qdisc del dev eth0 root 2>/dev/null\nif [ \"$1\" != start ]; then exit; fi\n\
                 tc qdisc add dev eth0 root fq_codel\n";
-    let (_, _, notes) = said("check", asks, &[]);
+    let (_, _, notes) = said("deletes", ("check", asks), &[]);
     assert!(notes.contains("it compares its first argument with `start`: give it one after `--`"), "{notes}");
-    let (_, _, notes) = said("check", asks, &["start"]);
+    let (_, _, notes) = said("deletes", ("check", asks), &["start"]);
     assert!(!notes.contains(ONLY), "{notes}");
     // One that was given is not asked for again.
-    let (_, _, notes) = said("check", asks, &["stop"]);
+    let (_, _, notes) = said("deletes", ("check", asks), &["stop"]);
     assert!(notes.contains(ONLY) && !notes.contains("give it one"), "{notes}");
 }
 
@@ -44,11 +44,11 @@ fn what_a_script_waits_for_is_told() {
         return;
     }
     let counts = "if [ $# -eq 0 ]; then echo no; exit; fi\ntc qdisc add dev eth0 root fq_codel\n";
-    let (code, _, notes) = said("check", counts, &[]);
+    let (code, _, notes) = said("waits", ("check", counts), &[]);
     assert_eq!(code, Some(2), "{notes}");
     assert!(notes.contains("it looks at how many arguments it was given"), "{notes}");
     let asks = "read answer\ncase $answer in A) tc qdisc add dev eth0 root fq_codel ;; esac\n";
-    let (_, _, notes) = said("check", asks, &[]);
+    let (_, _, notes) = said("waits", ("check", asks), &[]);
     assert!(notes.contains("line 2 asks a question (`read answer`)"), "{notes}");
 }
 
@@ -59,7 +59,7 @@ fn the_code_of_a_script_is_that_of_its_last_command() {
         return;
     }
     let text = "no-such-program\ntc qdisc add dev eth0 root tbf rate foo\n";
-    let (_, _, notes) = said("run", text, &[]);
+    let (_, _, notes) = said("code", ("run", text), &[]);
     assert!(notes.contains("policy.sh:3: sh: the script ended with code 1, after `tc"), "{notes}");
     assert!(!notes.contains("code 1 (no-such-program"), "{notes}");
 }
@@ -80,7 +80,7 @@ fn devices_are_those_that_the_script_names() {
             &["start"],
         ),
     ] {
-        let (_, _, notes) = said("run", text, args);
+        let (_, _, notes) = said("devices", ("run", text), args);
         assert!(notes.contains("eth0: fq_codel 8001: at the root"), "{text}: {notes}");
     }
 }

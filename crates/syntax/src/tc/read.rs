@@ -76,7 +76,14 @@ fn below_zero(refusal: Refusal, args: &[String]) -> Refusal {
     let Some((option, text, at)) = place.map(|at| (args[at - 1].as_str(), &args[at], at)) else {
         return refusal;
     };
-    let of_64_bits = ["rate", "ceil", "peakrate", "bandwidth"].contains(&option);
+    let is_of = |kind: &str| args.iter().any(|word| word == kind);
+    // Others have 32 bits, and tc sees that they do not fit.
+    let of_64_bits = match option {
+        "ceil" | "peakrate" => true,
+        "rate" => !is_of("hfsc"),
+        "bandwidth" => is_of("cake"),
+        _ => false,
+    };
     let magnitude = text.strip_prefix('-').and_then(parse_rate).filter(|rate| rate.0 > 0);
     if !of_64_bits || magnitude.is_none() {
         return refusal;

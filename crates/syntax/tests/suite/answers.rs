@@ -86,8 +86,12 @@ fn rates_below_zero_are_refused_in_our_own_name() {
         assert!(said.starts_with(&format!("tidegate: a {option} below 0 is not supported: -5kb")), "{said}");
         assert!(word.is_some_and(|word| word.starts_with("-5kb")), "{line}");
     }
-    let (said, _) = refused("qdisc add dev eth0 root fq maxrate -5kbit");
-    assert_eq!(said, "Illegal \"maxrate\"");
+    for (line, theirs) in [
+        ("qdisc add dev eth0 root fq maxrate -5kbit", "Illegal \"maxrate\""),
+        ("class add dev eth0 parent 1: classid 1:1 hfsc sc rate -5kbit", "HFSC: Illegal \"rate\""),
+    ] {
+        assert_eq!(refused(line).0, theirs, "{line}");
+    }
 }
 
 /// The keys of a tunnel's inside exist in patched kernels only: without them tc's messages, and ours after

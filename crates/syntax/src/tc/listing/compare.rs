@@ -201,7 +201,9 @@ impl Said<'_> {
 fn groups(words: &[String]) -> Vec<Said<'_>> {
     let mut out: Vec<Said<'_>> = Vec::new();
     for word in words {
-        let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '*');
+        // u32's `*flowid` is a `flowid` in other versions of tc.
+        let word = word.strip_prefix('*').unwrap_or(word);
+        let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic());
         match out.last_mut().filter(|_| !is_name) {
             Some(said) => said.values.push(word),
             None => out.push(Said { name: word, values: Vec::new() }),
@@ -311,23 +313,23 @@ fn is_same_hex(object: &ListedObject, one: &Said<'_>, other: &Said<'_>) -> bool 
         && number(given).is_some_and(|given| number(made) == Some(given))
 }
 
-/// Bytes that the kernel keeps as the time that they take, to 64 ns.
+/// Bytes that the kernel keeps as the time that they take, and tc 6.1 sends and lists in whole microseconds;
+/// newer ones have nanoseconds.
 const BUCKETS: [&str; 4] = ["burst", "cburst", "mtu", "minburst"];
 
 fn is_same(one: &Said<'_>, other: &Said<'_>, rate: Rate) -> bool {
     let near = |(a, b): (&&str, &&str)| {
-        is_same_value(a, b) || BUCKETS.contains(&one.name) && within_a_tick(a, b, rate)
+        is_same_value(a, b) || BUCKETS.contains(&one.name) && within_a_microsecond(a, b, rate)
     };
     one.name == other.name
         && one.values.len() == other.values.len()
         && one.values.iter().zip(&other.values).all(near)
 }
 
-fn within_a_tick(one: &str, other: &str, rate: Rate) -> bool {
-    const TICK: f64 = 64e-9;
+fn within_a_microsecond(one: &str, other: &str, rate: Rate) -> bool {
     let bytes = |text: &str| parse_size(text.split('/').next().unwrap_or(text));
     let (Some(one), Some(other)) = (bytes(one), bytes(other)) else { return false };
-    f64::from(one.abs_diff(other)) <= 1.0 + rate.0 as f64 * TICK
+    f64::from(one.abs_diff(other)) <= 1.0 + rate.0 as f64 / 1e6
 }
 
 /// Do two words mean the same, in another unit or notation of tc's?
@@ -457,7 +459,7 @@ fn is_same_member(key: &str, given: &ListedValue, made: &ListedValue) -> bool {
         (ListedValue::Number(one), ListedValue::Number(other)) => {
             one == other
                 || number(one).zip(number(other)).is_some_and(|(one, other)| is_near(one, other))
-                || BUCKETS.contains(&key) && within_a_tick(one, other, Rate(0))
+                || BUCKETS.contains(&key) && within_a_microsecond(one, other, Rate(0))
         }
         (ListedValue::Text(one), ListedValue::Text(other)) => is_same_value(one, other),
         (one, other) => one == other,
