@@ -1,10 +1,13 @@
 //! The command line of `tidegate`: its commands in groups, how words become one of them, and what each
 //! starts.
 
+#[cfg(feature = "experiments")]
+use crate::experiments::Experiment;
+use crate::left_out::{self, Groups, left_out};
 use crate::wrapping::wrapped;
 use crate::{
-    autorate, bundle, check, compare, daemon, expect, explain, graph, gym, import, live, manual, measuring,
-    output, policy, replay, run, sim, sweep, trial, tune, watch,
+    autorate, check, daemon, explain, graph, import, live, manual, measuring, output, policy, run, trial,
+    watch,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -30,8 +33,9 @@ pub struct Cli {
     command: Command,
 }
 
-/// The groups of `tidegate --help`, the commands used most first.
-const GROUPS: [(&str, &[&str]); 5] = [
+/// The groups of `tidegate --help`, the commands used most first; a build without the feature `experiments`
+/// lacks some.
+const GROUPS: &Groups = &[
     (
         "Diagnose",
         &["quick", "ping", "measure", "loss", "overhead", "calibrate", "record", "doctor", "verify", "serve"],
@@ -84,32 +88,13 @@ enum Command {
     Explain(Box<explain::Options>),
     /// Draw a policy's qdiscs, classes and filters as a tree
     Graph(graph::Options),
-    /// Test a policy against assertions, in simulation
-    Test(expect::Options),
     /// Convert any supported policy format to tc commands
     Import(import::Options),
     /// Simulate one policy on a home link, and report what it changes
     Try(Box<trial::Options>),
-    /// Run a scenario file in simulation, in virtual time
-    Sim(Box<sim::Options>),
-    /// Simulate a scenario over ranges of parameters, on all processors
-    Sweep(Box<sweep::Options>),
-    /// Merge and summarise the rows of sweeps
-    Results(Box<sweep::results::Options>),
-    /// Search for the best values of a scenario's parameters
-    Tune(Box<tune::Options>),
-    /// Try controllers of a shaper's rate on lines that vary
-    Gym(Box<gym::Options>),
-    /// Bundle a scenario with its results, for others to repeat
-    Bundle(Box<bundle::Options>),
-    /// Run a scenario file in real time, with the kernel's TCP
-    Lab(Box<sim::lab::Options>),
-    /// Run a program or a shell behind an emulated link
-    Shell(Box<sim::lab::shell::Options>),
-    /// Replay recorded packets through a policy, without new traffic
-    Replay(Box<replay::Options>),
-    /// Compare results, with significance
-    Compare(compare::Options),
+    #[cfg(feature = "experiments")]
+    #[command(flatten)]
+    Experiment(Experiment),
     /// Run a script in a sandbox, and print what it configures
     Run(run::Options),
     /// Apply a policy to this computer's devices, all or nothing
@@ -177,17 +162,7 @@ Examples:
 /// The command line as clap knows it, with the commands in groups.
 pub fn parser() -> clap::Command {
     let plain = Cli::command();
-    let mut groups = String::new();
-    let usual = "Print this help, or that of a command";
-    for (heading, names) in GROUPS {
-        let _ = writeln!(groups, "{heading}:");
-        for name in names {
-            let about = plain.find_subcommand(name).and_then(clap::Command::get_about);
-            let about = about.map_or_else(|| usual.to_owned(), ToString::to_string);
-            let _ = writeln!(groups, "  {name:11}  {about}");
-        }
-        groups.push('\n');
-    }
+    let mut groups = listed(&plain, GROUPS);
     // The template's own text is not wrapped by clap.
     if let Some(columns) = output::columns() {
         groups = wrapped(&groups, columns);
@@ -196,6 +171,26 @@ pub fn parser() -> clap::Command {
         "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n\n\
          `tidegate COMMAND --help` has examples and exit codes.\n"
     ))
+}
+
+/// The commands in their groups, a line each, and the names of those that this build lacks.
+fn listed(plain: &clap::Command, all: &Groups) -> String {
+    let left_out = left_out(plain, all);
+    let mut groups = String::new();
+    let usual = "Print this help, or that of a command";
+    for (heading, names) in all {
+        let _ = writeln!(groups, "{heading}:");
+        for name in names.iter().filter(|name| !left_out.contains(name)) {
+            let about = plain.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map_or_else(|| usual.to_owned(), ToString::to_string);
+            let _ = writeln!(groups, "  {name:11}  {about}");
+        }
+        groups.push('\n');
+    }
+    if !left_out.is_empty() {
+        let _ = writeln!(groups, "{}:\n  {}\n", left_out::HEADING, left_out.join(", "));
+    }
+    groups
 }
 
 /// Understands the words of a command line, the program's name first.
@@ -259,6 +254,9 @@ fn with_remedy(mut error: clap::Error, parser: &clap::Command, words: &[OsString
         }
         return error;
     }
+    if let Some(name) = named_but_left_out(&error, parser, GROUPS) {
+        return clap::Error::raw(ErrorKind::InvalidSubcommand, left_out::refusal(name) + "\n");
+    }
     if let Some(meant) = transposed(&error, parser) {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![meant]));
         return error;
@@ -291,6 +289,12 @@ fn with_remedy(mut error: clap::Error, parser: &clap::Command, words: &[OsString
     };
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![remedy.into()]));
     error
+}
+
+/// The command that was asked for, where this build lacks it.
+fn named_but_left_out(error: &clap::Error, parser: &clap::Command, all: &Groups) -> Option<&'static str> {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    left_out(parser, all).into_iter().find(|name| name == typed)
 }
 
 /// The command of which one slip of the fingers makes what was typed: clap's own measure overlooks `tyr` for
@@ -332,22 +336,13 @@ pub fn carry_out(cli: Cli) -> ExitCode {
     }
     match cli.command {
         Command::Try(options) => trial::command(&options),
-        Command::Sim(options) => sim::command(&options),
-        Command::Sweep(options) => sweep::command(&options),
-        Command::Results(options) => sweep::results::command(&options),
-        Command::Tune(options) => tune::command(&options),
-        Command::Gym(options) => gym::command(&options),
-        Command::Bundle(options) => bundle::command(&options),
-        Command::Lab(options) => sim::lab::command(&options),
-        Command::Shell(options) => sim::lab::shell::command(&options),
-        Command::Compare(options) => compare::command(&options),
+        #[cfg(feature = "experiments")]
+        Command::Experiment(experiment) => experiment.carry_out(),
         Command::Check(options) => check::command(&options),
         Command::Explain(options) => explain::command(&options),
         Command::Graph(options) => graph::command(&options),
-        Command::Test(options) => expect::command(&options),
         Command::Import(options) => import::command(&options),
         Command::Run(options) => run::command(&options),
-        Command::Replay(options) => replay::command(&options),
         Command::Policy(options) => policy::command(&options),
         Command::Apply(options) => live::apply(&options),
         Command::Status(options) => live::status(&options),
@@ -376,7 +371,7 @@ pub fn carry_out(cli: Cli) -> ExitCode {
             output::text(&String::from_utf8_lossy(&text));
             ExitCode::SUCCESS
         }
-        Command::Man(options) => manual::command(&options, parser(), &GROUPS),
+        Command::Man(options) => manual::command(&options, parser(), GROUPS),
     }
 }
 
@@ -394,12 +389,32 @@ mod tests {
         let all: BTreeSet<&str> = plain.get_subcommands().map(clap::Command::get_name).collect();
         let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
         assert_eq!(grouped.len(), all.len() + 1, "`help` is clap's own");
+        assert_eq!(left_out(&plain, GROUPS), [""; 0]);
         assert!(all.iter().all(|name| grouped.contains(name)), "{all:?}");
         let help = parser().render_help().to_string();
         for line in help.lines().take_while(|line| *line != "Options:") {
             assert!(line.chars().count() <= 80, "{line}");
         }
         assert!(help.contains("\nDiagnose:\n  quick        Test a line"), "{help}");
+    }
+
+    #[test]
+    fn commands_that_a_smaller_build_lacks_are_named_in_its_help_and_errors() {
+        let smaller = crate::left_out::tests::smaller();
+        let groups = crate::left_out::tests::GROUPS;
+        assert_eq!(
+            listed(&smaller, groups),
+            "Look:\n  check        Find mistakes\n\nOther:\n  help         Print this help, or that of a \
+            command\n\nNot in this smaller build, but in the packages for Linux computers:\n  sim\n\n"
+        );
+        let of = |words: &[&str]| {
+            let error = smaller.clone().try_get_matches_from(words).expect_err("it is no command");
+            named_but_left_out(&error, &smaller, groups)
+        };
+        assert_eq!(of(&["tidegate", "sim", "a.toml"]), Some("sim"));
+        assert_eq!(of(&["tidegate", "help", "sim"]), Some("sim"));
+        assert_eq!(of(&["tidegate", "smi"]), None);
+        assert_eq!(of(&["tidegate", "check", "sim"]), None);
     }
 
     #[test]

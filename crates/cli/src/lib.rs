@@ -14,6 +14,8 @@ pub mod daemon;
 mod dissect;
 pub mod exit;
 pub mod expect;
+#[cfg(feature = "experiments")]
+mod experiments;
 pub mod explain;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -21,6 +23,7 @@ pub mod graph;
 pub mod gym;
 pub mod import;
 mod input;
+mod left_out;
 pub mod live;
 pub mod manual;
 pub mod measuring;

@@ -1,6 +1,7 @@
 //! `tidegate man`: the manual pages, one for each command, from the same words as `--help`.
 
 use crate::exit::CliExit;
+use crate::left_out::{self, Groups, left_out};
 use anyhow::Context as _;
 use clap_mangen::roff::{Roff, bold, roman};
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ pub struct Options {
 }
 
 /// Plays `tidegate man`. `groups`: the headings of commands and what they hold.
-pub(crate) fn command(options: &Options, parser: clap::Command, groups: &[(&str, &[&str])]) -> ExitCode {
+pub(crate) fn command(options: &Options, parser: clap::Command, groups: &Groups) -> ExitCode {
     match attempt(options, parser, groups) {
         Ok(()) => CliExit::Yes.into(),
         Err(error) => {
@@ -43,7 +44,7 @@ pub(crate) fn command(options: &Options, parser: clap::Command, groups: &[(&str,
     }
 }
 
-fn attempt(options: &Options, mut parser: clap::Command, groups: &[(&str, &[&str])]) -> anyhow::Result<()> {
+fn attempt(options: &Options, mut parser: clap::Command, groups: &Groups) -> anyhow::Result<()> {
     parser.build();
     if let Some(dir) = &options.dir {
         crate::output::directory(dir)?;
@@ -52,15 +53,24 @@ fn attempt(options: &Options, mut parser: clap::Command, groups: &[(&str, &[&str
     let mut command = &parser;
     // `policy-new` is how `man` calls it.
     for word in options.command.iter().flat_map(|word| word.split([' ', '-'])) {
-        command = command.find_subcommand(word).filter(|command| has_page(command)).with_context(|| {
-            format!("there is no command `{word}` in `{}`; `tidegate --help` lists all", name(command))
-        })?;
+        command =
+            command.find_subcommand(word).filter(|command| has_page(command)).with_context(
+                || match left_out(&parser, groups).contains(&word) {
+                    true => left_out::refusal(word),
+                    false => {
+                        format!(
+                            "there is no command `{word}` in `{}`; `tidegate --help` lists all",
+                            name(command)
+                        )
+                    }
+                },
+            )?;
     }
     crate::output::text(&page(command, groups)?);
     Ok(())
 }
 
-fn write_all(dir: &Path, command: &clap::Command, groups: &[(&str, &[&str])]) -> anyhow::Result<()> {
+fn write_all(dir: &Path, command: &clap::Command, groups: &Groups) -> anyhow::Result<()> {
     let path = dir.join(format!("{}.1", name(command)));
     crate::output::file(&path, page(command, groups)?)?;
     command
@@ -80,7 +90,7 @@ fn name(command: &clap::Command) -> &str {
 }
 
 /// A page, in the language of man.
-fn page(command: &clap::Command, groups: &[(&str, &[&str])]) -> anyhow::Result<String> {
+fn page(command: &clap::Command, groups: &Groups) -> anyhow::Result<String> {
     let man = clap_mangen::Man::new(command.clone())
         .title(name(command).to_uppercase())
         .date(VERSION_DATE)
@@ -127,10 +137,15 @@ fn synopsis(command: &clap::Command) -> String {
 }
 
 /// What the page of tidegate itself lists: commands in their groups.
-fn top(roff: &mut Roff, command: &clap::Command, groups: &[(&str, &[&str])]) {
+fn top(roff: &mut Roff, command: &clap::Command, groups: &Groups) {
     for (heading, names) in groups {
         let found = names.iter().filter_map(|name| command.find_subcommand(name));
         commands(roff, &heading.to_uppercase(), found);
+    }
+    let missing = left_out(command, groups);
+    if !missing.is_empty() {
+        roff.control("SH", [left_out::HEADING.to_uppercase().as_str()]);
+        roff.text([roman(missing.join(", "))]);
     }
 }
 
@@ -218,6 +233,17 @@ mod tests {
         }
         let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
         assert!(names.contains(&"tidegate-policy-new") && names.contains(&"tidegate-try"), "{names:?}");
+    }
+
+    #[test]
+    fn a_smaller_build_names_the_commands_that_it_lacks() {
+        let (smaller, groups) = (crate::left_out::tests::smaller(), crate::left_out::tests::GROUPS);
+        let page = page(&smaller, groups).expect("a page");
+        let heading = "NOT IN THIS SMALLER BUILD, BUT IN THE PACKAGES FOR LINUX COMPUTERS";
+        assert!(page.contains(&format!(".SH \"{heading}\"\nsim\n")), "{page}");
+        let options = Options { command: vec!["sim".to_owned()], dir: None };
+        let error = attempt(&options, smaller, groups).expect_err("it has no page");
+        assert_eq!(error.to_string(), left_out::refusal("sim"));
     }
 
     #[test]
