@@ -497,7 +497,7 @@ impl Source {
             real: std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone()),
             path,
             lines: text.lines().map(Into::into).collect(),
-            variables: words::Variables::of(&commands, args).values,
+            variables: words::Variables::of(&commands, args).of_script(),
             commands,
         }
     }

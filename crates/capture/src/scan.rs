@@ -115,7 +115,7 @@ impl Script {
         let mut at = 0;
         while at < self.files.len() && self.files.len() < MAX_SOURCED {
             let commands = words::commands(&self.files[at].1);
-            let variables = words::Variables::of(&commands, &[]).values;
+            let variables = words::Variables::of(&commands, &[]).of_script();
             for command in commands {
                 let [verb, file, ..] = &command.words[..] else {
                     continue;
@@ -361,7 +361,7 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
             }
         }
     }
-    for (name, values) in &variables.values {
+    for (name, values) in variables.named() {
         if names_a_device(name) {
             // A command in a variable names others.
             let is_command =

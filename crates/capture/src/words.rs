@@ -273,10 +273,9 @@ pub(super) type Values = BTreeMap<String, Vec<String>>;
 /// What variables and arguments may be, by the text.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
-    /// Of variables, and of the script's own arguments.
-    pub(super) values: Values,
-    /// The arguments that each function is called with.
-    given: BTreeMap<Rc<str>, Values>,
+    values: Values,
+    /// The arguments that each function is called with; of no function, the script's own.
+    given: BTreeMap<Option<Rc<str>>, Values>,
 }
 
 impl Variables {
@@ -284,9 +283,9 @@ impl Variables {
     /// from `args`, and within a function from its calls.
     pub(super) fn of(commands: &[Command], args: &[String]) -> Self {
         let mut found = Self::default();
-        for (number, arg) in args.iter().enumerate() {
-            found.values.insert((number + 1).to_string(), vec![arg.clone()]);
-        }
+        let numbered = args.iter().enumerate();
+        let own = numbered.map(|(number, arg)| ((number + 1).to_string(), vec![arg.clone()]));
+        found.given.insert(None, own.collect());
         let functions: BTreeSet<Rc<str>> =
             commands.iter().filter_map(|command| command.function.clone()).collect();
         // Functions are called below their bodies, and from one another.
@@ -299,22 +298,25 @@ impl Variables {
         found
     }
 
+    /// The values of variables by name, and of the script's own arguments by number.
+    pub(super) fn of_script(mut self) -> Values {
+        self.values.extend(self.given.remove(&None).unwrap_or_default());
+        self.values
+    }
+
+    /// The values of variables by name.
+    pub(super) fn named(&self) -> &Values {
+        &self.values
+    }
+
     /// What a raw word of a command may become.
     pub(super) fn resolve(&self, raw: &str, command: &Command) -> Vec<String> {
-        let Some(function) = &command.function else { return resolve(raw, &self.values) };
+        let given = self.given.get(&command.function);
         // A function's arguments are its own.
-        let is_given = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
-        if !raw.split(|letter: char| !letter.is_ascii_alphanumeric()).any(is_given) {
-            return resolve(raw, &self.values);
-        }
-        let mut values: Values = self
-            .values
-            .iter()
-            .filter(|(name, _)| !is_given(name))
-            .map(|(n, v)| (n.clone(), v.clone()))
-            .collect();
-        values.extend(self.given.get(function).cloned().unwrap_or_default());
-        resolve(raw, &values)
+        resolve_by(raw, &|name| match name.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => given?.get(name),
+            false => self.values.get(name),
+        })
     }
 
     fn assign(&mut self, command: &Command) {
@@ -342,27 +344,25 @@ impl Variables {
     fn call(&mut self, command: &Command, functions: &BTreeSet<Rc<str>>) {
         let Some(at) = command.words.iter().position(|word| !Command::leads(word)) else { return };
         let Some(function) = functions.get(command.words[at].text.as_str()) else { return };
-        let passed = match (command.passes_on(), &command.function) {
-            (None, _) => Values::default(),
-            (Some(_), Some(caller)) => self.given.get(caller).cloned().unwrap_or_default(),
-            (Some(_), None) => {
-                let is_given = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
-                let given = self.values.iter().filter(|(name, _)| is_given(name));
-                given.map(|(name, values)| (name.clone(), values.clone())).collect()
+        let words = command.words[at + 1..].iter().take(MAX_GIVEN);
+        let mut given: Values = words
+            .enumerate()
+            .map(|(number, word)| ((number + 1).to_string(), self.resolve(&word.raw, command)))
+            .collect();
+        if command.passes_on().is_some() {
+            for (number, values) in self.given.get(&command.function).into_iter().flatten() {
+                given.entry(number.clone()).or_default().extend(values.iter().cloned());
             }
-        };
-        let given: Vec<_> =
-            command.words[at + 1..].iter().map(|word| self.resolve(&word.raw, command)).collect();
-        let known = self.given.entry(Rc::clone(function)).or_default();
-        for (number, values) in given.into_iter().enumerate() {
-            may_be(known.entry((number + 1).to_string()).or_default(), values);
         }
-        for (number, values) in passed {
+        let known = self.given.entry(Some(Rc::clone(function))).or_default();
+        for (number, values) in given {
             may_be(known.entry(number).or_default(), values);
         }
     }
 }
 
+/// How many arguments of a function are followed.
+const MAX_GIVEN: usize = 32;
 /// How many calls of functions within functions are followed.
 const MAX_ROUNDS: usize = 3;
 /// The most values that are followed of one variable, and the longest, bytes: `A=$A` a hundred times must not
@@ -380,7 +380,14 @@ fn may_be(known: &mut Vec<String>, values: Vec<String>) {
 }
 
 /// What a raw word may become: itself, or the values of the variable it is.
-pub(super) fn resolve(raw: &str, variables: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+pub(super) fn resolve(raw: &str, variables: &Values) -> Vec<String> {
+    resolve_by(raw, &|name| variables.get(name))
+}
+
+/// Gives the values of a name.
+type LookUp<'v> = dyn Fn(&str) -> Option<&'v Vec<String>> + 'v;
+
+fn resolve_by<'v>(raw: &str, variables: &LookUp<'v>) -> Vec<String> {
     let bare = raw.trim_matches(['"', '\'']);
     let Some(rest) = bare.strip_prefix('$').filter(|_| !is_several_words(bare)) else {
         return if bare.contains(['$', '`']) { first_words(bare, variables) } else { vec![bare.to_owned()] };
@@ -390,7 +397,7 @@ pub(super) fn resolve(raw: &str, variables: &BTreeMap<String, Vec<String>>) -> V
         Some(at) => (&rest[..at], Some(rest[at + 2..].trim_matches(['"', '\'']))),
         None => (rest, None),
     };
-    match (variables.get(name), default) {
+    match (variables(name), default) {
         (Some(values), _) => values.clone(),
         (None, Some(default)) if !default.contains('$') => vec![default.to_owned()],
         // `$(which tc)` and the like: the last word counts; arguments that follow stay.
@@ -415,13 +422,13 @@ fn is_several_words(text: &str) -> bool {
 
 /// Of several words in one (`tc filter add dev $IF parent 1:`), those whose values are known, up to the first
 /// that is not: enough to identify the tool. A single word is not known by a part of it.
-fn first_words(text: &str, variables: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+fn first_words(text: &str, variables: &LookUp<'_>) -> Vec<String> {
     if !is_several_words(text) {
         return Vec::new();
     }
     let value = |word: &str| match word.contains(['$', '`']) {
         false => Some(word.to_owned()),
-        true => word.starts_with('$').then(|| resolve(word, variables).first().cloned()).flatten(),
+        true => word.starts_with('$').then(|| resolve_by(word, variables).first().cloned()).flatten(),
     };
     let mut known = String::new();
     for word in text.split(' ').map_while(value) {
@@ -894,7 +901,7 @@ mod tests {
             "A=eth0\nB=${1:-eth1}\nC=\"$A\"\nD=${2:-ppp0}\nfor E in x $C; do :; done\nTC=$(which \
             tc)\nIPT=\"$(which iptables) -t mangle\"",
         );
-        let found = Variables::of(&parsed, &["wan0".to_owned()]).values;
+        let found = Variables::of(&parsed, &["wan0".to_owned()]).of_script();
         let show = |name: &str| found.get(name).map(|values| values.join(" "));
         assert_eq!(
             ["A", "B", "C", "D", "E", "TC", "IPT"].map(show),
@@ -910,7 +917,7 @@ mod tests {
             "A=$A\n".repeat(100),
             (0..500).map(|n| format!("B={n}\n")).collect::<String>()
         );
-        let found = Variables::of(&commands(&text), &[]).values;
+        let found = Variables::of(&commands(&text), &[]).of_script();
         assert_eq!((found["A"].len(), found["B"].len()), (1, MAX_VALUES));
     }
 
