@@ -238,8 +238,9 @@ fn a_recording_that_is_stopped_before_the_first_report_has_both_ways() {
     let place = Place::new("record-stopped");
     let trace = place.0.join("cut.csv");
     let far = format!("{TIDEGATE} serve --open --quiet");
-    let words =
-        ["shell", "--up", "2mbit", "--down", "4mbit", "--far", &far, "--", "timeout", "-s", "INT", "9"];
+    // Otherwise `timeout` sends the signal to the process and to its group, and the second ends it at once.
+    let stop = ["timeout", "--foreground", "-s", "INT", "9"];
+    let words = [&["shell", "--up", "2mbit", "--down", "4mbit", "--far", &far, "--"][..], &stop].concat();
     let record = [TIDEGATE, "record", "server", "-d", "60s", "-o", trace.to_str().expect("UTF-8")];
     let run = tidegate(&[&words[..], &record].concat());
     let (out, err) = output_of(&run);

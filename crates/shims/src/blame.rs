@@ -44,10 +44,11 @@ mod tests {
         let args: Vec<String> =
             "qdisc add dev eth0 root tbf rate 12k burst 12k latency 5q".split(' ').map(Into::into).collect();
         let rows = [
-            // Of what is quoted the first that is there: the keyword.
-            ("Illegal \"rate\": \"12k\"", Some(6)),
+            // Of what is quoted the first that is there.
+            ("Illegal \"latency\": \"5q\"", Some(10)),
             ("What is \"5q\"?", Some(11)),
             // Of a value that is there twice, the one behind the keyword that is named.
+            ("Illegal \"rate\": \"12k\"", Some(7)),
             ("burst: \"12k\" is none", Some(9)),
             // Without quotes, the last word of some length; not what our own line says, nor the object.
             ("Cannot find device eth0", Some(3)),
