@@ -48,6 +48,7 @@ mod serve;
 mod shell;
 mod shim;
 pub mod troubles;
+mod values;
 mod wire;
 mod words;
 

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use super::agree::{Match, agree};
 use super::given::{Agreement, Given, Giver};
 use super::place::{CallFrame, SourceLine, SourceWord};
+use super::values::{Variables, resolve};
 use super::words::{self, Command, Word};
 use tidegate_shims::TOOLS;
 
@@ -497,7 +498,7 @@ impl Source {
             real: std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone()),
             path,
             lines: text.lines().map(Into::into).collect(),
-            variables: words::Variables::of(&commands, args).of_script(),
+            variables: Variables::of(&commands, args).of_script(),
             commands,
         }
     }
@@ -530,7 +531,7 @@ fn words_behind(source: &Source, word: &Word, tool: &str) -> Behind {
     if word.is_literal() || word.within {
         return Rc::new([]);
     }
-    let values = words::resolve(&word.raw, &source.variables);
+    let values = resolve(&word.raw, &source.variables);
     let behind = |value: &String| {
         let mut words = value.split_whitespace().map(str::to_owned);
         words
@@ -549,7 +550,7 @@ fn tool_word(source: &Source, command: &Command, tool: &str) -> Option<usize> {
         command.words.iter().take(4).position(|word| {
             !word.is_literal()
                 && !word.raw.contains(['=', ' '])
-                && (words::resolve(&word.raw, &source.variables)
+                && (resolve(&word.raw, &source.variables)
                     .iter()
                     .any(|value| value.split_whitespace().next().is_some_and(is_tool))
                     || word.raw.trim_matches(['$', '{', '}', '"']).eq_ignore_ascii_case(tool))

@@ -8,7 +8,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::error::CaptureError;
-use super::words::{self, Command, Values, Variables};
+use super::values::{Values, Variables, resolve};
+use super::words::{self, Command};
 use tidegate_shims::TOOLS;
 
 /// The longest script that is read, in bytes.
@@ -115,7 +116,7 @@ impl Script {
         let mut at = 0;
         while at < self.files.len() && self.files.len() < MAX_SOURCED {
             let commands = words::commands(&self.files[at].1);
-            let variables = words::Variables::of(&commands, &[]).of_script();
+            let variables = Variables::of(&commands, &[]).of_script();
             for command in commands {
                 let [verb, file, ..] = &command.words[..] else {
                     continue;
@@ -165,7 +166,7 @@ fn without_comment(line: &str) -> &str {
 /// Where a `. FILE` may point: as written, from a variable, or beside the script.
 fn sourced(raw: &str, variables: &Values, dir: &Path) -> Vec<PathBuf> {
     let bare = raw.trim_matches(['"', '\'']);
-    let mut names = words::resolve(raw, variables);
+    let mut names = resolve(raw, variables);
     // `. "$(dirname "$0")/lib.sh"`, `. $DIR/lib.sh`: the last part beside the script.
     if names.is_empty()
         && let Some((_, last)) = bare.rsplit_once('/')

@@ -5,11 +5,11 @@
 mod common;
 
 use common::computer::{Computer, done, stderr};
-use common::{Place, TIDEGATE, skip};
+use common::{Guarded, Place, TIDEGATE, skip};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const HTB: &str = "tc qdisc add dev eth0 root handle 1: htb default 10
@@ -43,12 +43,12 @@ fn computer(name: &str) -> Option<Computer> {
 }
 
 /// Starts the command there, with its lines in a file.
-fn started(computer: &Computer, words: &[&str], to: &Path) -> Child {
+fn started(computer: &Computer, words: &[&str], to: &Path) -> Guarded {
     let out = fs::File::create(to).expect("a file");
     let mut command = Command::new(TIDEGATE);
     command.arg("autorate").args(words).env("TIDEGATE_RUN", computer.files.0.join("run"));
     command.stdin(Stdio::null()).stdout(out).stderr(Stdio::inherit());
-    computer.place.go(move || command.spawn()).expect("the thread is there").expect("it starts")
+    Guarded(computer.place.go(move || command.spawn()).expect("the thread is there").expect("it starts"))
 }
 
 fn lines(of: &Path) -> Vec<Value> {
@@ -278,7 +278,7 @@ fn a_hangup_ends_it_and_under_nohup_it_does_not() {
         command.args(["--duration", time]).env("TIDEGATE_RUN", computer.files.0.join("run"));
         command.stdin(Stdio::null()).stderr(Stdio::null()).stdout(fs::File::create(&out).expect("a file"));
         let child = computer.place.go(move || command.spawn()).expect("the thread is there");
-        let mut child = child.expect("it starts");
+        let mut child = Guarded(child.expect("it starts"));
         until("a decision", || has(&out, "decision"));
         let pid = child.id().to_string();
         assert!(Command::new("kill").args(["-HUP", &pid]).status().expect("kill").success());

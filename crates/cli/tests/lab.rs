@@ -499,7 +499,7 @@ fn presets_and_more_hosts() {
 }
 
 /// A network namespace of somebody's, and a process that holds it.
-struct Holder(std::process::Child);
+struct Holder(common::Guarded);
 
 impl Holder {
     fn new() -> Holder {
@@ -515,7 +515,7 @@ impl Holder {
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
         assert_eq!(line, "there\n");
-        Holder(child)
+        Holder(common::Guarded(child))
     }
 
     fn name(&self) -> String {
@@ -526,13 +526,6 @@ impl Holder {
     fn is_behind(&self) -> bool {
         let devices = std::fs::read_to_string(format!("/proc/{}/net/dev", self.0.id())).expect("/proc");
         devices.contains("tidegate0")
-    }
-}
-
-impl Drop for Holder {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 

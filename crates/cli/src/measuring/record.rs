@@ -136,7 +136,7 @@ fn files(options: &Options) -> anyhow::Result<Vec<(PathBuf, Content)>> {
     Ok(files)
 }
 
-/// Names that nobody chose replace nothing, not even a link that leads nowhere.
+/// Names that were not given replace nothing, not even a link that leads nowhere.
 fn refuse_existing(path: &Path) -> anyhow::Result<()> {
     if path.symlink_metadata().is_ok() {
         bail!("{} exists already: name another file with -o NAME.csv", shown(path));

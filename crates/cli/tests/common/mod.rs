@@ -10,9 +10,10 @@ pub(crate) mod schemas;
 pub(crate) mod wire;
 
 use std::fs;
+use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
@@ -71,6 +72,30 @@ impl Place {
         let done = Command::new("cp").arg(program).arg(&copy).status().expect("cp runs");
         assert!(done.success(), "{} is not copied", program.display());
         copy
+    }
+}
+
+/// A process that does not outlive its test, however that ends.
+pub(crate) struct Guarded(pub(crate) Child);
+
+impl Deref for Guarded {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Guarded {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

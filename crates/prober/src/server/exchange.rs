@@ -188,7 +188,7 @@ impl<'f> Taking<'f> {
         }
     }
 
-    /// Says that all of ours is sent, and that nothing more is wanted once we are to stop.
+    /// Says that all of our own packets are sent, and that nothing more is wanted once we are to stop.
     fn report_end(&mut self, sender: &ScopedJoinHandle<'_, Departures>, now: u64) -> io::Result<()> {
         if !self.has_finished && sender.is_finished() {
             self.has_finished = true;

@@ -18,7 +18,7 @@ pub(in crate::tc) struct Spelling {
     /// Names before the values of an option of several words, in the order in which it takes them.
     pub(in crate::tc) parts: &'static [(&'static str, &'static [&'static str])],
     /// Words that newer kernels list of what they do otherwise than tidegate, whose kernel is Linux 6.1,
-    /// where nobody chose it: the name, and the usual values.
+    /// where it was not given: the name, and the usual values.
     pub(in crate::tc) newer: &'static [(&'static str, &'static str)],
     /// An option whose number of values shows that another may be there, which tc never lists: the option,
     /// the number, and a sentence.
