@@ -162,10 +162,15 @@ pub enum LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LoadError::File(path, why) => write!(f, "{}: {why}", path.display()),
+            LoadError::File(path, why) => write!(f, "{}: {why}", name(path)),
             LoadError::Capture(error) => error.fmt(f),
         }
     }
+}
+
+/// A file's name, in one line.
+pub(crate) fn name(path: &Path) -> String {
+    tidegate_text::line(&path.to_string_lossy()).to_string()
 }
 
 impl std::error::Error for LoadError {}
@@ -372,11 +377,8 @@ pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<LoadedPolicy, Lo
 fn taken_for_a_file(error: LoadError, files: &[PathBuf], before: &[Text]) -> LoadError {
     match (error, before.last(), files) {
         (LoadError::File(path, why), Some((InputFormat::Script, _)), [script, ..]) if !path.exists() => {
-            let why = format!(
-                "{why}; a script's arguments come after `--`: {} -- {}",
-                script.display(),
-                path.display()
-            );
+            let why =
+                format!("{why}; a script's arguments come after `--`: {} -- {}", name(script), name(&path));
             LoadError::File(path, why)
         }
         (error, ..) => error,

@@ -176,7 +176,7 @@ fn tc_names(devices: &BTreeSet<&str>) -> String {
 }
 
 fn sentence(files: &[(PathBuf, String, bool)], (file, line, what): &Fault) -> String {
-    let path = files.get(*file).map_or(Path::new(""), |(path, ..)| path).display();
+    let path = crate::name(files.get(*file).map_or(Path::new(""), |(path, ..)| path));
     let shown: String = tidegate_text::line(what).to_string().chars().take(MAX_LINE).collect();
     format!("{path}:{line}: {shown}")
 }

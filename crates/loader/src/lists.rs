@@ -296,7 +296,7 @@ pub(super) fn carry_out(
             notes.push(format!(
                 "{}:{at}: tc stops at the first error of a batch, unless -force is given: the {commands} not \
                  carried out",
-                path.display()
+                crate::name(path)
             ));
             break;
         }

@@ -107,3 +107,14 @@ fn a_policy_of_which_nothing_is_left_says_so() {
     }
     assert_eq!(caveats("qdisc del dev eth0 root\n"), [""; 0]);
 }
+
+/// Line breaks in a file's name stay in its line.
+#[test]
+fn names_of_files_are_one_line() {
+    let listing = "qdisc htb 1: dev eth0 root r2q 10 wobble 3\nqdisc htb 1: dev eth1 root r2q 10 wobble 3\n";
+    for text in [listing, "qdisc htb 1: dev eth0 root wobble\nqdisc htb\n"] {
+        let error = read_text("a\nb.txt", text, &ReadOptions::default()).err().expect("it is refused");
+        assert!(error.to_string().starts_with("a\\nb.txt: "), "{error}");
+        assert!(!error.to_string().contains("\nb.txt"), "{error}");
+    }
+}
