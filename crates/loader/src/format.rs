@@ -2,6 +2,7 @@
 
 use super::nothing::NOTHING_FOUND;
 use std::fmt;
+use std::path::Path;
 use tidegate_capture::TOOLS;
 use tidegate_syntax::tc;
 
@@ -339,6 +340,11 @@ fn looks_like(first: &str) -> FormatError {
     } else {
         FormatError::Unknown(first.chars().take(FormatError::SHOWN).collect())
     }
+}
+
+/// A file's name, in one line.
+pub(super) fn shown_name(path: &Path) -> String {
+    tidegate_text::line(&path.to_string_lossy()).to_string()
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ mod tcjson;
 mod to_short;
 mod traced;
 
-use format::BYTE_ORDER_MARK;
+use format::{BYTE_ORDER_MARK, shown_name};
 pub use format::{FormatError, InputFormat, MAX_POLICY, sniff};
 pub use inside::point_inside;
 pub use live::{ListingsError, live_listings};
@@ -162,15 +162,10 @@ pub enum LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LoadError::File(path, why) => write!(f, "{}: {why}", name(path)),
+            LoadError::File(path, why) => write!(f, "{}: {why}", shown_name(path)),
             LoadError::Capture(error) => error.fmt(f),
         }
     }
-}
-
-/// A file's name, in one line.
-pub(crate) fn name(path: &Path) -> String {
-    tidegate_text::line(&path.to_string_lossy()).to_string()
 }
 
 impl std::error::Error for LoadError {}
@@ -377,8 +372,11 @@ pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<LoadedPolicy, Lo
 fn taken_for_a_file(error: LoadError, files: &[PathBuf], before: &[Text]) -> LoadError {
     match (error, before.last(), files) {
         (LoadError::File(path, why), Some((InputFormat::Script, _)), [script, ..]) if !path.exists() => {
-            let why =
-                format!("{why}; a script's arguments come after `--`: {} -- {}", name(script), name(&path));
+            let why = format!(
+                "{why}; a script's arguments come after `--`: {} -- {}",
+                shown_name(script),
+                shown_name(&path)
+            );
             LoadError::File(path, why)
         }
         (error, ..) => error,

@@ -1,7 +1,7 @@
 //! Listings of tc, in one file or several: read, made on the machine, and listed again. What does not come
 //! back is refused, so that nothing is shown as if it had been read whole.
 
-use crate::format::InputFormat;
+use crate::format::{InputFormat, shown_name};
 use crate::lists::ListedCall;
 use crate::tcjson;
 use std::collections::BTreeSet;
@@ -176,7 +176,7 @@ fn tc_names(devices: &BTreeSet<&str>) -> String {
 }
 
 fn sentence(files: &[(PathBuf, String, bool)], (file, line, what): &Fault) -> String {
-    let path = crate::name(files.get(*file).map_or(Path::new(""), |(path, ..)| path));
+    let path = shown_name(files.get(*file).map_or(Path::new(""), |(path, ..)| path));
     let shown: String = tidegate_text::line(what).to_string().chars().take(MAX_LINE).collect();
     format!("{path}:{line}: {shown}")
 }

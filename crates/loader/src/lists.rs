@@ -1,7 +1,7 @@
 //! Files that are lists: each line, or the file as a whole, as calls of the tools.
 
 use super::traced::Traced;
-use crate::format::InputFormat;
+use crate::format::{InputFormat, shown_name};
 use crate::inside::refusals;
 use crate::short::{self, tell};
 use std::collections::BTreeSet;
@@ -296,7 +296,7 @@ pub(super) fn carry_out(
             notes.push(format!(
                 "{}:{at}: tc stops at the first error of a batch, unless -force is given: the {commands} not \
                  carried out",
-                crate::name(path)
+                shown_name(path)
             ));
             break;
         }
