@@ -174,7 +174,12 @@ fn end(
     let name = finder.main().display().to_string();
     let after = || match calls.last() {
         Some(call) => {
-            format!("after `{} {}`, its last command that we saw", call.call.tool, call.call.args.join(" "))
+            let words = call.call.args.join(" ");
+            format!(
+                "after `{} {}`, its last command that we saw",
+                call.call.tool,
+                tidegate_text::line(&words)
+            )
         }
         None => "before any command that we know".to_owned(),
     };
@@ -211,7 +216,7 @@ fn end(
                             .to_owned()
                     }
                     None if last_complaint.is_none() && fatal.is_none() => {
-                        "look at what it asks for first; nothing outside the sandbox was changed".to_owned()
+                        "look at what comes before; nothing outside the sandbox was changed".to_owned()
                     }
                     None => last_complaint
                         .and_then(|complaint| dialect::syntax_remedy(complaint.text))

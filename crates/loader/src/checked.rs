@@ -144,8 +144,8 @@ fn ended_badly(reading: &PolicyModel, outcome: &ScriptRun) -> Option<Finding> {
         Ended::Signal(signal) => format!("signal {signal}"),
         _ => return None,
     };
-    // A clean-up of a machine that has nothing to clean ends so.
-    let deleted = outcome.calls.last().filter(|call| call.deletes_nothing());
+    // A clean-up of a machine that has nothing to clean ends so; where more should follow, it is an error.
+    let deleted = outcome.calls.last().filter(|call| call.deletes_nothing() && !outcome.cut_short);
     if deleted.is_some_and(|call| outcome.exit == Ended::Code(call.code)) {
         return None;
     }

@@ -87,7 +87,7 @@ pub(crate) fn only_deletes<'t>(
     };
     let mut calls = outcomes.iter().flat_map(|outcome| &outcome.calls);
     let fails = calls.any(|recorded| recorded.code != 0 && !recorded.deletes_nothing());
-    let ended = outcomes.iter().all(|outcome| outcome.exit.is_own());
+    let ended = outcomes.iter().all(|outcome| outcome.exit.is_own() && !outcome.cut_short);
     if fails || !ended || ops.iter().any(adds) {
         return Vec::new();
     }

@@ -164,7 +164,7 @@ impl Machine {
         );
         let fits = !name.is_empty()
             && name.len() <= 15
-            && !name.contains(['/', ' ', '"', ':'])
+            && !name.contains(|letter: char| letter.is_whitespace() || "/\":".contains(letter))
             && !no_device_name(name);
         if self.grows
             && natural

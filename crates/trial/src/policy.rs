@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::OnceLock;
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
 use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, PolicyInput, PolicyModel, Uses};
+use tidegate_packet::header::proto;
 use tidegate_packet::{Dissector, Handle, Pool, Seeded};
-use tidegate_policy::netfilter::{Condition, NetfilterTarget, NfCommand};
+use tidegate_policy::netfilter::{Condition, Match, NetfilterTarget, NfCommand};
 use tidegate_policy::{LinkDriver, LinkOp, Op, Verb};
 use tidegate_shims::Machine;
 use tidegate_syntax::short::{Rules, leads_to_lan};
@@ -105,14 +106,35 @@ impl fmt::Display for PolicyError {
 impl std::error::Error for PolicyError {}
 
 impl TrialPolicy {
-    /// Has it rules for what the machine itself sends, from a TCP port? The port of the first.
+    /// Has it rules that mark what the machine itself sends over IPv4 towards the modem, from a TCP port? The
+    /// port of the first.
     pub(crate) fn server_port(&self) -> Option<u16> {
         self.ops.iter().find_map(|op| {
             let Op::Netfilter(nf) = op else { return None };
             let (NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule)) = &nf.command else {
                 return None;
             };
-            if !chain.eq_ignore_ascii_case("output") {
+            let is_other = |one: &Match| match &one.what {
+                Condition::Protocol(protocol) => (*protocol == proto::TCP) == one.not,
+                Condition::Out(dev) => {
+                    let is_wan =
+                        dev.strip_suffix('+').map_or(*dev == self.wan, |stem| self.wan.starts_with(stem));
+                    is_wan == one.not
+                }
+                _ => false,
+            };
+            let sorts = |target: &NetfilterTarget| {
+                use NetfilterTarget::{Classify, Connmark, Dscp, Goto, Jump, Mark, Tos};
+                matches!(
+                    target,
+                    Mark { .. } | Classify(_) | Connmark(_) | Dscp(_) | Tos(..) | Jump(_) | Goto(_)
+                )
+            };
+            let is_ours = chain.eq_ignore_ascii_case("output")
+                && nf.family.has(false)
+                && rule.targets().any(sorts)
+                && !rule.matches.iter().any(is_other);
+            if !is_ours {
                 return None;
             }
             rule.matches.iter().find_map(|m| match &m.what {
@@ -485,6 +507,32 @@ mod tests {
                 "{script}"
             );
         }
+    }
+
+    /// Rules of OUTPUT that mark what goes to the modem over IPv4 and TCP make uploads the gateway's own.
+    #[test]
+    fn only_rules_that_sort_what_the_gateway_sends_are_about_its_server() {
+        let wan = "tc qdisc add dev eth0 root tbf rate 1mbit burst 5k latency 50ms\n";
+        let port = |rule: &str| policy(&["eth0", "eth1"], &format!("{wan}{rule}\n"), None).server_port();
+        let mark = "-j MARK --set-mark 8";
+        for rule in [
+            "-o eth0 -p tcp --sport 80",
+            "-p tcp --sport 80",
+            "-o eth+ -p tcp --sport 80",
+            "! -o lo -p tcp --sport 80",
+        ] {
+            assert_eq!(port(&format!("iptables -t mangle -A OUTPUT {rule} {mark}")), Some(80), "{rule}");
+        }
+        for rule in [
+            "-o eth0 -p udp --sport 80",
+            "-o lo -p tcp --sport 80",
+            "-o eth1 -p tcp --sport 80",
+            "-p tcp --dport 80",
+        ] {
+            assert_eq!(port(&format!("iptables -t mangle -A OUTPUT {rule} {mark}")), None, "{rule}");
+        }
+        assert_eq!(port("iptables -A OUTPUT -p tcp --sport 22 -j ACCEPT"), None);
+        assert_eq!(port(&format!("ip6tables -t mangle -A OUTPUT -p tcp --sport 80 {mark}")), None);
     }
 
     #[test]

@@ -92,9 +92,9 @@ fn line(out: &mut String, reading: &PolicyModel, step: &ExplainStep) {
     };
     let place =
         step.place.as_ref().map(|place| format!("  [{}]", place_text(reading, place))).unwrap_or_default();
-    let _ = writeln!(out, "  {sign} {}{place}", step.what);
+    let _ = writeln!(out, "  {sign} {}{place}", tidegate_text::line(&step.what));
     for why in &step.why {
-        let _ = writeln!(out, "      {why}");
+        let _ = writeln!(out, "      {}", tidegate_text::line(why));
     }
 }
 

@@ -57,7 +57,9 @@ fn marker_text(marker: &MarkingRule, dump: Option<&FilterDump>) -> String {
         true => nft::print_rule(&rule, marker.family, None),
         false => print_rule(&rule, marker.family == Family::Ipv6),
     };
-    let condition = if condition.trim().is_empty() { "everything" } else { condition.trim() };
+    // A comment may have any letters.
+    let condition = tidegate_text::line(condition.trim()).to_string();
+    let condition = if condition.is_empty() { "everything" } else { &condition };
     let tool = if !marker.is_nft && marker.family == Family::Ipv6 { "ip6tables " } else { "" };
     format!("{head}: {condition}  ({tool}{} {}{whose})", marker.table, marker.chain)
 }

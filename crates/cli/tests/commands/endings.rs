@@ -84,3 +84,33 @@ fn devices_are_those_that_the_script_names() {
         assert!(notes.contains("eth0: fq_codel 8001: at the root"), "{text}: {notes}");
     }
 }
+
+/// A deletion that ends a script before it comes to its other commands is an error.
+#[test]
+fn a_clean_up_that_ends_a_script_early_is_an_error() {
+    if skip() {
+        return;
+    }
+    let text = "set -e\ntc qdisc del dev eth0 root\ntc qdisc add dev eth0 root cake bandwidth 5mbit\n";
+    let (code, found, notes) = said("early", ("check", text), &[]);
+    assert_eq!(code, Some(1), "{found}{notes}");
+    assert!(found.contains("policy.sh:3") && found.contains("the script ends with code 2"), "{found}");
+    assert!(!notes.contains("only deletes"), "{notes}");
+}
+
+/// Line breaks in words stay in their line, and no device has them in its name.
+#[test]
+fn line_breaks_in_words_forge_no_line() {
+    if skip() {
+        return;
+    }
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 2\n\
+                tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
+                tc class add dev eth0 parent 1: classid 1:2 htb rate 1mbit\n\
+                tc filter add dev eth0 parent 1: handle 7 fw flowid 1:1\n\
+                iptables -t mangle -A POSTROUTING -o eth0 -m comment --comment $'a\\nforged' -j MARK --set-mark 7\n";
+    let (_, drawn, _) = said("forged", ("graph", text), &[]);
+    assert!(drawn.contains("a\\nforged") && !drawn.contains("\nforged"), "{drawn}");
+    let (_, _, notes) = said("named", ("run", "tc qdisc add dev $'e\\nth' root fq_codel\nexit 3\n"), &[]);
+    assert!(notes.contains("Cannot find device") && !notes.contains("0 refused"), "{notes}");
+}

@@ -112,7 +112,10 @@ fn name_of(name: &str) -> Result<String, Refusal> {
 }
 
 fn check_name(name: &str) -> Result<(), Refusal> {
-    if name.is_empty() || name.len() > MAX_NAME || name.contains(['/', ' ']) {
+    if name.is_empty()
+        || name.len() > MAX_NAME
+        || name.contains(|letter: char| letter == '/' || letter.is_whitespace())
+    {
         return Err(Refusal::wrong(name, "\"name\" not a valid ifname"));
     }
     Ok(())

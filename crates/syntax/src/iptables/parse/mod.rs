@@ -661,8 +661,11 @@ impl<'a> Reader<'a> {
     }
     fn chain(&mut self, name: &str, joined: Option<&'a str>) -> Result<String, Refusal> {
         let chain = self.joined_or_next(name, joined)?;
-        if chain.is_empty() || chain.starts_with(['-', '!']) || chain.contains(char::is_whitespace) {
-            return Err(self.complain(format!("chain name not allowed to start with `{chain}'")));
+        if let Some(first) = chain.chars().next().filter(|first| ['-', '!'].contains(first)) {
+            return Err(self.complain(format!("chain name not allowed to start with `{first}'")));
+        }
+        if chain.is_empty() || chain.contains(char::is_whitespace) {
+            return Err(self.complain(format!("Invalid chain name `{chain}'")));
         }
         if chain.len() > LONGEST_CHAIN {
             return Err(self

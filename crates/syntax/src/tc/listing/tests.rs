@@ -71,3 +71,18 @@ fn what_cannot_be_read_is_named_with_its_line() {
     let shared = wrong(shared);
     assert!(shared.line == 3 && shared.why.contains("share its policer"), "{shared:?}");
 }
+
+/// A listing that was copied with a margin is the same.
+#[test]
+fn a_margin_of_blanks_is_none_of_the_listing() {
+    let text = "qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 0x30\n\nqdisc fq_codel 2: dev eth1 root refcnt 2 limit \
+                10240p flows 1024\n";
+    let args =
+        |text: &str| read_listing(text).expect("is read").into_iter().map(|one| one.args).collect::<Vec<_>>();
+    let plain = args(text);
+    assert_eq!(plain.len(), 2);
+    for blanks in [" ", "\t", "    "] {
+        let shifted: String = text.lines().map(|line| format!("{blanks}{line}\n")).collect();
+        assert_eq!(args(&shifted), plain);
+    }
+}

@@ -35,12 +35,19 @@ fn after<'w>(words: &[&'w str], name: &str) -> Option<&'w str> {
     words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1)).copied()
 }
 
+/// How many bytes of blanks all lines begin with, as where a listing was copied from a page.
+fn margin(text: &str) -> usize {
+    let blanks = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    text.lines().filter(|line| !line.trim().is_empty()).map(blanks).min().unwrap_or(0)
+}
+
 /// What a text lists.
 pub(super) fn read(text: &str, file: usize) -> Result<Vec<ListedObject>, NotListed> {
     let mut reader = Reader { file, ..Reader::default() };
+    let margin = margin(text);
     for (at, line) in text.lines().enumerate() {
         reader.line = at + 1;
-        reader.take(line)?;
+        reader.take(line.get(margin..).unwrap_or_default())?;
     }
     Ok(reader.objects)
 }
