@@ -255,8 +255,8 @@ fn page(rows: &[Row]) -> String {
          recordings of a real kernel ([{recordings}](#recordings)). To replay one yourself:\n\n    \
          tidegate replay docs/disciplines/experiments/htb-tokens --flows\n\n\
          The tests print these rows and `.ci/run` generates the page from them; a behaviour without a\n\
-         passing test stops the build. The kernel is Linux 6.1 in virtual time, tc is iproute2 6.1. Other\n\
-         versions differ in details.\n\n",
+         passing test stops the build. The kernel is Linux 6.1 in virtual time, tc is iproute2 6.1. What\n\
+         [differs in 7.2](linux-versions.md) is followed where a row says so.\n\n",
     );
     for (verdict, meaning) in VERDICTS {
         let count = rows.iter().filter(|row| row.verdict == verdict).count();

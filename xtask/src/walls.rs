@@ -191,6 +191,7 @@ const CRATES: [(&str, Purity, &[&str]); 43] = [
         Purity::Impure,
         &[
             "cli",
+            "control",
             "shims",
             "loader",
             "syntax",

@@ -5,6 +5,7 @@ use super::place::SourceLine;
 use super::scan::Script;
 use super::words::{self, Bashism, BashismKind};
 use std::collections::BTreeSet;
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -58,7 +59,10 @@ pub(super) fn refuse_race(script: &Script) -> Result<(), CaptureError> {
 fn races(found: &Bashism, functions: &BTreeSet<&str>) -> bool {
     match &found.kind {
         BashismKind::BothOutputs { command } => may_call_tools(command, functions),
-        BashismKind::Braces => false,
+        BashismKind::Braces
+        | BashismKind::DollarQuote
+        | BashismKind::Arithmetic
+        | BashismKind::Variable(_) => false,
     }
 }
 
@@ -67,22 +71,61 @@ pub(super) fn remarks(script: &Script) -> Vec<Trouble> {
     if !runs_in_dash(script) {
         return Vec::new();
     }
+    // What the script or who calls it has given a value.
+    let mut given = BTreeSet::new();
+    for (_, text) in &script.files {
+        for command in words::commands(text) {
+            given.extend((0..command.words.len()).filter_map(|word| command.sets(word).map(str::to_owned)));
+        }
+    }
+    let is_given = |bashism: &Bashism| match bashism.kind {
+        BashismKind::Variable(name) => given.contains(name) || env::var_os(name).is_some(),
+        _ => false,
+    };
     let found = script.files.iter().flat_map(|(file, text)| {
-        words::bashisms(text).into_iter().map(move |bashism| remark(file, text, &bashism))
+        let found = words::bashisms(text).into_iter().filter(|bashism| !is_given(bashism));
+        found.map(move |bashism| remark(file, text, &bashism))
     });
     found.take(MAX_TOLD).collect()
+}
+
+/// Whether a remark says already why a command was not found: `n++` of `((n++))` is none.
+pub(super) fn is_told(trouble: &Trouble, remarks: &[Trouble]) -> bool {
+    let (TroubleKind::NotRun, Some(place)) = (trouble.kind, &trouble.place) else { return false };
+    let name = trouble.reason.split(": ").next().unwrap_or_default();
+    remarks.iter().filter_map(|remark| remark.place.as_ref()).any(|at| {
+        let start = at.columns.as_ref().map_or(0, |columns| columns.start);
+        let rest: String = at.text.chars().skip(start).collect();
+        (&at.file, at.line) == (&place.file, place.line) && rest.starts_with("((") && rest.contains(name)
+    })
 }
 
 fn remark(file: &Path, text: &str, bashism: &Bashism) -> Trouble {
     let (reason, remedy) = match bashism.kind {
         BashismKind::BothOutputs { .. } => (
             "`&>` is bash's: sh (dash) runs the command before it in the background, and goes on as if it had \
-             succeeded",
-            "write `>FILE 2>&1`, or let the first line name bash",
+             succeeded"
+                .to_owned(),
+            "write `>FILE 2>&1`",
         ),
         BashismKind::Braces => (
-            "`{…}` is not replaced by several words here: bash does that, sh (dash) takes it as it is written",
-            "write the words out, or let the first line name bash",
+            "`{…}` is not replaced by several words here: bash does that, sh (dash) takes it as it is written"
+                .to_owned(),
+            "write the words out",
+        ),
+        BashismKind::DollarQuote => (
+            "`$'` is bash's: sh (dash) takes the dollar as a letter, and the text as it is written".to_owned(),
+            "write `\"$(printf '…')\"`",
+        ),
+        BashismKind::Arithmetic => (
+            "`((…))` is bash's: sh (dash) runs what is within as a command, in a shell of its own, where nothing \
+             is computed"
+                .to_owned(),
+            "write `NAME=$((…))`, or `[ … ]` for a condition",
+        ),
+        BashismKind::Variable(name) => (
+            format!("`{name}` is a variable of bash's: sh (dash) does not set it, and it is empty here"),
+            "find its value by a command (`id -u`, `hostname`)",
         ),
     };
     let place = SourceLine {
@@ -96,15 +139,16 @@ fn remark(file: &Path, text: &str, bashism: &Bashism) -> Trouble {
     Trouble {
         place: Some(place),
         who: SHELL.to_owned(),
-        reason: reason.to_owned(),
-        remedy: Some(remedy.to_owned()),
+        reason,
+        remedy: Some(format!("{remedy}, or let the first line name bash")),
         kind: TroubleKind::Dialect,
     }
 }
 
 /// What the shell says it does not know, where bash does: reason and remedy. `line` is the script's.
 pub(super) fn complaint(text: &str, line: &str) -> Option<(String, String)> {
-    if text.starts_with("[: ") && text.ends_with(": unexpected operator") && line.contains("==") {
+    let is_test = text.starts_with("[: ") || text.starts_with("test: ");
+    if is_test && text.ends_with(": unexpected operator") && line.contains("==") {
         return Some((
             "`==` is bash's: `[` of the shell that runs this script does not know it, and the condition counts \
              as false"
@@ -113,6 +157,15 @@ pub(super) fn complaint(text: &str, line: &str) -> Option<(String, String)> {
         ));
     }
     let name = text.strip_suffix(": not found")?;
+    if let Some((variable, _)) = name.split_once("+=").filter(|(before, _)| words::is_name(before)) {
+        return Some((
+            format!(
+                "`{variable}+=` is bash's: the shell that runs this script takes it for a command's name, and \
+                 the variable stays as it was"
+            ),
+            format!("let the first line name bash, or write `{variable}=\"${variable}…\"`"),
+        ));
+    }
     let (_, effect, remedy) = BUILTINS.iter().find(|(builtin, ..)| *builtin == name)?;
     Some((
         format!("`{name}` is bash's: the shell that runs this script has no such command, and {effect}"),
@@ -122,11 +175,19 @@ pub(super) fn complaint(text: &str, line: &str) -> Option<(String, String)> {
 
 /// A remedy for what a shell of POSIX cannot read; `None`: its words are about something else.
 pub(super) fn syntax_remedy(text: &str) -> Option<&'static str> {
-    let syntax = ["Syntax error: ", "Bad substitution", "bad substitution"];
-    syntax.iter().any(|words| text.contains(words)).then_some(
-        "if the line is bash's (`<(…)`, `<<<`, `A=(…)`, `${A//x/y}`), let the first line name bash; nothing \
-         outside the sandbox was changed",
+    ends_shell(text).then_some(
+        "if the line is bash's (`<(…)`, `<<<`, `A=(…)`, `${A//x/y}`, `set -o pipefail`), let the first line name \
+         bash; nothing outside the sandbox was changed",
     )
+}
+
+/// Whether a shell of POSIX ends with these words of its own, because it cannot go on behind what it read.
+pub(super) fn ends_shell(text: &str) -> bool {
+    let anywhere = ["Syntax error: ", "Bad substitution", "bad substitution", "arithmetic expression: "];
+    let of_builtins = ["set: Illegal option", "export: Illegal option", "unset: Illegal option"];
+    anywhere.iter().any(|words| text.contains(words))
+        || of_builtins.iter().any(|words| text.starts_with(words))
+        || text.starts_with("local: ") && text.ends_with(": bad variable name")
 }
 
 fn runs_in_dash(script: &Script) -> bool {

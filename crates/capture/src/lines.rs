@@ -373,7 +373,10 @@ impl Finder {
                 && !text.contains('|')
                 && !text.contains('<')
         };
-        main.commands.iter().find(matches).map(|command| main.place(command.line(), None))
+        // A function may not be called.
+        let outside = main.commands.iter().filter(|command| command.function.is_none()).find(matches);
+        let first = outside.or_else(|| main.commands.iter().find(matches));
+        first.map(|command| main.place(command.line(), None))
     }
 
     /// Whether the script's own lines call tools, outside of functions, behind the one that issued a call.
@@ -533,7 +536,7 @@ fn words_behind(source: &Source, word: &Word, tool: &str) -> Behind {
     }
     let values = resolve(&word.raw, &source.variables);
     let behind = |value: &String| {
-        let mut words = value.split_whitespace().map(str::to_owned);
+        let mut words = run_words(value).map(str::to_owned);
         words
             .next()
             .is_some_and(|name| name.rsplit('/').next() == Some(tool))
@@ -542,17 +545,30 @@ fn words_behind(source: &Source, word: &Word, tool: &str) -> Behind {
     values.iter().filter_map(behind).collect()
 }
 
+/// The words of a value that is run as a command, without those that only run it (`sudo tc …`).
+fn run_words(value: &str) -> impl Iterator<Item = &str> {
+    value.split_whitespace().skip_while(|word| RUN_BY.contains(word))
+}
+
+/// Commands that run the words behind them.
+const RUN_BY: [&str; 6] = ["sudo", "doas", "nohup", "command", "exec", "env"];
+
 /// The word of a command that names the tool: `tc`, `/sbin/tc`, `$TC`.
 fn tool_word(source: &Source, command: &Command, tool: &str) -> Option<usize> {
     let is_tool = |name: &str| name.rsplit('/').next() == Some(tool);
     let literal = command.words.iter().position(|word| word.is_literal() && is_tool(&word.text));
+    // `echo "$cmd"` shows what `eval "$cmd"` runs.
+    let first = command.words.iter().find(|word| !Command::leads(word)).map_or("", |word| word.text.as_str());
+    if matches!(first, "echo" | "printf" | "logger") {
+        return literal;
+    }
     literal.or_else(|| {
         command.words.iter().take(4).position(|word| {
             !word.is_literal()
                 && !word.raw.contains(['=', ' '])
                 && (resolve(&word.raw, &source.variables)
                     .iter()
-                    .any(|value| value.split_whitespace().next().is_some_and(is_tool))
+                    .any(|value| run_words(value).next().is_some_and(is_tool))
                     || word.raw.trim_matches(['$', '{', '}', '"']).eq_ignore_ascii_case(tool))
         })
     })
@@ -803,6 +819,16 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
         let calls =
             ["1:20", "1:10", "1:30"].map(|id| format!("tc class add dev eth0 classid {id} htb rate 7mbit"));
         assert_eq!(lines_of(script, &calls.each_ref().map(String::as_str)), ["3", "4", "5"]);
+    }
+
+    #[test]
+    fn text_for_eval_may_be_run_by_another_command() {
+        let script = "IF=eth0\nCMD=\"sudo tc qdisc add dev $IF parent 1:2 handle 20: netem\"\n\
+            CMD+=\" delay 50ms\"\nif true; then\n  eval \"$CMD\"\nelse\n  \
+            sudo tc qdisc add dev \"$IF\" parent 1:2 handle 20: sfq\nfi\n";
+        let calls = ["tc qdisc add dev eth0 parent 1:2 handle 20: netem delay 50ms"];
+        assert_eq!(lines_of(script, &calls), ["5"]);
+        assert_eq!(lines_of(&script.replace("sudo ", ""), &calls), ["5"]);
     }
 
     #[test]

@@ -78,6 +78,7 @@ pub fn run_in_turn(
         let mut run = outcome(run, &finder, &devices);
         run.arguments = args.len();
         run.remarks = dialect::remarks(&script);
+        run.troubles.retain(|trouble| !dialect::is_told(trouble, &run.remarks));
         run.notes.extend(run.remarks.iter().map(Trouble::sentence));
         outcomes.push(run);
         if ended {
@@ -96,7 +97,9 @@ pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> ScriptRu
     let cut_short =
         exit != Exit::Code(0) && finder.has_calls_behind(calls.last().and_then(|call| call.source.as_ref()));
     let missing_files = missing_files::sentence(finder, &stderr);
-    notes.extend([&unfinished, &missing_arguments, &missing_files].into_iter().flatten().cloned());
+    let unanswered = troubles::unanswered(finder, &calls, &exit);
+    let caveats = [&unfinished, &missing_arguments, &missing_files, &unanswered];
+    notes.extend(caveats.into_iter().flatten().cloned());
     ScriptRun {
         exit,
         calls,
@@ -111,6 +114,7 @@ pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> ScriptRu
         unfinished,
         missing_arguments,
         missing_files,
+        unanswered,
         remarks: Vec::new(),
     }
 }

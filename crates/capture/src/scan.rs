@@ -72,6 +72,10 @@ impl Script {
         let mut commands = Vec::new();
         for (_, text) in &self.files {
             commands.extend(words::commands(text));
+            // A script may write another, and run that.
+            let written = words::here_documents(text);
+            let written = written.iter().map(|text| words::commands(text));
+            commands.extend(written.filter(|commands| commands.iter().any(calls_tc)).flatten());
         }
         devices(&commands, args)
     }
@@ -316,6 +320,12 @@ fn missing_interpreter(line: &str) -> Option<&str> {
         std::env::split_paths(&dirs).any(|dir| dir.join(wanted).exists())
     };
     (!found).then_some(wanted)
+}
+
+/// Whether a command is one of tc's, by its name.
+fn calls_tc(command: &Command) -> bool {
+    let name = command.words.iter().find(|word| !Command::leads(word));
+    name.is_some_and(|name| name.text.rsplit('/').next() == Some("tc"))
 }
 
 fn devices(commands: &[Command], args: &[String]) -> Vec<String> {

@@ -48,6 +48,7 @@ impl Recorded {
     #[must_use]
     pub fn may_fail(&self) -> bool {
         self.silenced
+            || self.call.asks()
             // What the kernel has it need not load again.
             || self.call.tool == "insmod" && self.stderr.contains("File exists")
             || self.makes_loaded_ifb()
@@ -128,6 +129,8 @@ pub struct ScriptRun {
     pub missing_arguments: Option<String>,
     /// The files that programs of the script did not find, in a sentence.
     pub missing_files: Option<String>,
+    /// That it asks a question whose answer is empty here, in a sentence, where it came to its end.
+    pub unanswered: Option<String>,
     /// What the script's shell reads otherwise than its author may mean; no command failed because of it.
     pub remarks: Vec<Trouble>,
 }
@@ -135,7 +138,7 @@ pub struct ScriptRun {
 impl ScriptRun {
     /// What is not in the result because of how the script was run, or of what is not here: a sentence each.
     pub fn caveats(&self) -> impl Iterator<Item = &String> {
-        let all = [&self.unfinished, &self.missing_arguments, &self.missing_files];
+        let all = [&self.unfinished, &self.missing_arguments, &self.missing_files, &self.unanswered];
         all.into_iter().flatten()
     }
 

@@ -18,6 +18,7 @@ const NOT_RUNNABLE: u8 = 126;
 const SEGMENTATION_FAULT: u8 = 11;
 /// What may stand before a command of the shell.
 const WORD_ENDS: [char; 5] = [' ', '\t', ';', '&', '|'];
+const FIX_LINE: &str = "fix that line and run again; nothing outside the sandbox was changed";
 const MISSING: &str = "there is no such tool on this machine, and tidegate does not emulate it";
 
 /// Lists the troubles of a run, in the order of their importance to the reader: calls, tools, the end.
@@ -69,6 +70,20 @@ pub(super) fn missing_arguments(finder: &Finder, troubles: &[Trouble]) -> Option
         some => format!("{some} arguments"),
     };
     Some(format!("{} uses {uses} and was given {was}: name them behind `--`", finder.main().display()))
+}
+
+/// What it means that a script which came to its end asks a question.
+pub(super) fn unanswered(finder: &Finder, calls: &[Recorded], exit: &Exit) -> Option<String> {
+    let is_whole =
+        *exit == Exit::Code(0) && calls.iter().any(|call| call.code == 0 && !call.deletes_nothing());
+    let line = finder.question().filter(|_| is_whole)?;
+    Some(format!(
+        "{}: line {} asks a question (`{}`), and here the answer is empty: what the script makes of another is \
+         not in this; give the answer as an argument or a variable",
+        finder.main().display(),
+        line.line,
+        short(line.text.trim())
+    ))
 }
 
 /// What it means that these processes were still running when the script ended; `None`: there were none.
@@ -199,37 +214,10 @@ fn end(
                 _ => "",
             };
             let text = last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
-            let unset = last_complaint.and_then(|complaint| unset_variable(complaint, place.as_ref()));
-            let remedy = unset.map_or_else(
-                || match fatal.filter(|call| last_complaint.is_none() && lacks(call)) {
-                    None if fatal.is_some_and(|call| call.call.makes_loaded_ifb(&call.stderr)) => {
-                        "`modprobe ifb` made this device: load it with `modprobe ifb numifbs=0`, or write \
-                        `|| true` behind the line"
-                            .to_owned()
-                    }
-                    Some(_) => "the script may be right: tidegate lacks what this command needs; with \
-                    `|| true` behind it the rest is tried without it"
-                        .to_owned(),
-                    None if last_complaint.is_none() && fatal.is_none() && place.is_some() => {
-                        "look at what follows that line, the last that was seen; nothing outside the sandbox \
-                        was changed"
-                            .to_owned()
-                    }
-                    None if last_complaint.is_none() && fatal.is_none() => {
-                        "look at what comes before; nothing outside the sandbox was changed".to_owned()
-                    }
-                    None => last_complaint
-                        .and_then(|complaint| dialect::syntax_remedy(complaint.text))
-                        .unwrap_or("fix that line and run again; nothing outside the sandbox was changed")
-                        .to_owned(),
-                },
-                |name| {
-                    format!(
-                        "the line takes the file's place from ${name}: set that in the environment, or run \
-                        what sets it"
-                    )
-                },
-            );
+            let remedy = match last_complaint {
+                Some(complaint) => complaint.remedy(place.as_ref()),
+                None => remedy_of_call(fatal, place.is_some()).to_owned(),
+            };
             (format!("the script ended with code {code}{meaning}{text}, {}", after()), remedy, place)
         }
         Exit::Signal(SEGMENTATION_FAULT) => (
@@ -303,15 +291,24 @@ fn lacks(call: &Recorded) -> bool {
     line.is_some_and(|line| line.starts_with("tidegate: ") && line.contains("not supported"))
 }
 
-/// The variable that a file which cannot be opened is named by.
-fn unset_variable(complaint: &Complaint<'_>, place: Option<&SourceLine>) -> Option<String> {
-    if !complaint.text.contains("cannot open") && !complaint.text.contains("No such file") {
-        return None;
+/// What to do where a script ended with an error and its shell says nothing; `fatal` answered with the code
+/// that it ended with.
+fn remedy_of_call(fatal: Option<&Recorded>, is_placed: bool) -> &'static str {
+    match fatal {
+        Some(call) if call.call.makes_loaded_ifb(&call.stderr) => {
+            "`modprobe ifb` made this device: load it with `modprobe ifb numifbs=0`, or write `|| true` behind \
+             the line"
+        }
+        Some(call) if lacks(call) => {
+            "the script may be right: tidegate lacks what this command needs; with `|| true` behind it the rest \
+             is tried without it"
+        }
+        Some(_) => FIX_LINE,
+        None if is_placed => {
+            "look at what follows that line, the last that was seen; nothing outside the sandbox was changed"
+        }
+        None => "look at what comes before; nothing outside the sandbox was changed",
     }
-    let (_, rest) = place?.text.split_once('$')?;
-    let name: String =
-        rest.trim_start_matches('{').chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-    (!name.is_empty()).then_some(name)
 }
 
 /// The line of the innermost program that runs, if the script names it.
@@ -343,10 +340,49 @@ impl<'a> Complaint<'a> {
 
     /// Whether a script may have ended with this code because of it; `others`: a call that failed may have.
     fn explains(&self, code: u8, others: bool) -> bool {
-        let is_of_shell = dialect::syntax_remedy(self.text).is_some();
-        is_of_shell
+        dialect::ends_shell(self.text)
             || matches!(code, NOT_FOUND | NOT_RUNNABLE)
             || !others && !self.text.ends_with("not found")
+    }
+
+    /// What to do where the script ended with it.
+    fn remedy(&self, place: Option<&SourceLine>) -> String {
+        if let Some(name) = self.unset_file(place) {
+            return format!(
+                "the line takes the file's place from ${name}: set that in the environment, or run what sets it"
+            );
+        }
+        match self.demanded(place) {
+            Some(name) if name.starts_with(|letter: char| letter.is_ascii_digit()) => {
+                GIVE_ARGUMENTS.to_owned()
+            }
+            Some(name) => format!("set {name} in the environment, or run what sets it"),
+            None => dialect::syntax_remedy(self.text).unwrap_or(FIX_LINE).to_owned(),
+        }
+    }
+
+    /// The variable that a file which cannot be opened is named by.
+    fn unset_file<'p>(&self, place: Option<&'p SourceLine>) -> Option<&'p str> {
+        if !self.text.contains("cannot open") && !self.text.contains("No such file") {
+            return None;
+        }
+        let (_, rest) = place?.text.split_once('$')?;
+        let name = rest.trim_start_matches('{');
+        let end = name.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        Some(&name[..end.unwrap_or(name.len())]).filter(|name| !name.is_empty())
+    }
+
+    /// The variable or the number of an argument that the line cannot do without: `${1:?give a device}`, or
+    /// any that is unset under `set -u`.
+    fn demanded(&self, place: Option<&SourceLine>) -> Option<&'a str> {
+        let (name, why) = self.text.split_once(": ")?;
+        let name = name.trim_start_matches('$');
+        let line = &place?.text;
+        let is_asked = [":?", "?"].iter().any(|mark| line.contains(&format!("${{{name}{mark}")));
+        let is_name =
+            !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+        let is_unset = ["parameter not set", "unbound variable"].contains(&why) && line.contains('$');
+        (is_name && (is_asked || is_unset)).then_some(name)
     }
 
     fn missing_tool(&self, finder: &Finder) -> Option<Trouble> {
@@ -395,7 +431,13 @@ impl<'a> Complaint<'a> {
                 format!("put {base} there, or take the line out if the shaping does not need it"),
             )
         } else {
+            let assigns = line.trim_start().strip_prefix(name).is_some_and(|rest| {
+                rest.starts_with(char::is_whitespace) && rest.trim_start().starts_with('=')
+            });
             let remedy = match (*what == MISSING, name.contains('/')) {
+                (true, false) if assigns => {
+                    format!("if {name} is meant to be set, write it without blanks: {name}=…")
+                }
                 (false, _) => format!("if it is there, let it be run (chmod +x {base})"),
                 (true, true) => format!("put {base} there"),
                 (true, false) => {

@@ -190,6 +190,38 @@ pub(super) enum BashismKind {
     },
     /// Several words in one: `{1..5}`.
     Braces,
+    /// A text with escapes: `$'a\tb'`.
+    DollarQuote,
+    /// Arithmetic as a command: `((n++))`.
+    Arithmetic,
+    /// The use of a variable that bash sets itself, and that has no default there.
+    Variable(&'static str),
+}
+
+/// Variables that bash sets itself, and a shell of POSIX does not.
+const OWN_VARIABLES: [&str; 14] = [
+    "BASH",
+    "BASHPID",
+    "BASH_SOURCE",
+    "BASH_VERSION",
+    "EPOCHSECONDS",
+    "EUID",
+    "FUNCNAME",
+    "HOSTNAME",
+    "HOSTTYPE",
+    "MACHTYPE",
+    "OSTYPE",
+    "RANDOM",
+    "SECONDS",
+    "UID",
+];
+
+/// The texts of a script's here-documents.
+pub(super) fn here_documents(text: &str) -> Vec<String> {
+    let letters: Vec<char> = text.chars().collect();
+    let mut reader = Reader::new(&letters);
+    reader.read();
+    reader.here_documents
 }
 
 /// What bash reads in its own way, in the order of the text.
@@ -268,8 +300,11 @@ fn opened(text: &str) -> String {
 
 pub(super) fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
-    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_') && letters.all(is_of_name)
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 /// How many `$(…)` within one another are read as commands.
@@ -291,6 +326,8 @@ struct Reader<'t> {
     commands: Vec<Command>,
     /// Here-documents whose text begins after this line.
     heredocs: Vec<(String, bool)>,
+    /// The texts of those that were passed.
+    here_documents: Vec<String>,
     bashisms: Vec<Bashism>,
 }
 
@@ -308,6 +345,7 @@ impl<'t> Reader<'t> {
             words: Vec::new(),
             commands: Vec::new(),
             heredocs: Vec::new(),
+            here_documents: Vec::new(),
             bashisms: Vec::new(),
         }
     }
@@ -334,12 +372,12 @@ impl<'t> Reader<'t> {
                 }
                 '(' if self.begins_function() => {}
                 ';' | '&' | '|' | '(' | ')' => {
-                    self.next();
-                    if letter == '&' && self.peek(0) == Some('>') {
-                        let at = self.at - 1 - self.line_start;
-                        let kind = BashismKind::BothOutputs { command: self.words.clone() };
-                        self.bashisms.push(Bashism { line: self.line, columns: at..at + 2, kind });
+                    if letter == '&' && self.peek(1) == Some('>') {
+                        self.bashism(2, BashismKind::BothOutputs { command: self.words.clone() });
+                    } else if letter == '(' && self.begins_arithmetic() {
+                        self.bashism(2, BashismKind::Arithmetic);
                     }
+                    self.next();
                     self.end_command();
                 }
                 '<' | '>' => self.redirection(),
@@ -361,6 +399,31 @@ impl<'t> Reader<'t> {
             self.line_start = self.at;
         }
         Some(letter)
+    }
+
+    /// Notes what is bash's and begins here.
+    fn bashism(&mut self, letters: usize, kind: BashismKind) {
+        let at = self.at - self.line_start;
+        self.bashisms.push(Bashism { line: self.line, columns: at..at + letters, kind });
+    }
+
+    /// Whether `((…))` is a command here, and not one subshell in another: what its second bracket opens ends
+    /// directly before what its first does.
+    fn begins_arithmetic(&self) -> bool {
+        if self.peek(1) != Some('(') || !self.words.iter().all(Command::leads) {
+            return false;
+        }
+        let mut depth = 0_usize;
+        let rest = self.letters.get(self.at..).unwrap_or_default();
+        let inner_end = rest.iter().take_while(|letter| **letter != '\n').position(|letter| {
+            match letter {
+                '(' => depth += 1,
+                ')' => depth -= 1,
+                _ => {}
+            }
+            *letter == ')' && depth == 1
+        });
+        inner_end.is_some_and(|at| rest.get(at + 1) == Some(&')'))
     }
 
     /// Takes in `name ()` or `function name ()`: its body comes next, and may run more than once.
@@ -454,6 +517,7 @@ impl<'t> Reader<'t> {
 
     fn skip_heredocs(&mut self) {
         for (end, tabs) in std::mem::take(&mut self.heredocs) {
+            let mut body = String::new();
             while self.peek(0).is_some() {
                 let mut line = String::new();
                 while let Some(letter) = self.next() {
@@ -466,7 +530,10 @@ impl<'t> Reader<'t> {
                 if line == end {
                     break;
                 }
+                body.push_str(line);
+                body.push('\n');
             }
+            self.here_documents.push(body);
         }
     }
 
@@ -486,6 +553,9 @@ impl<'t> Reader<'t> {
                     }
                 }
                 ('$', None | Some('"')) => {
+                    if quote.is_none() && self.peek(1) == Some('\'') {
+                        self.bashism(2, BashismKind::DollarQuote);
+                    }
                     self.hole();
                     text.push(Word::HOLE);
                     continue;
@@ -535,6 +605,7 @@ impl<'t> Reader<'t> {
 
     /// `$name`, `${…}`, `$(…)`, `$((…))`.
     fn hole(&mut self) {
+        self.own_variable();
         self.next();
         let (open, close) = match self.peek(0) {
             Some('{') => ('{', '}'),
@@ -544,7 +615,7 @@ impl<'t> Reader<'t> {
                 if special {
                     self.next();
                 } else {
-                    while self.peek(0).is_some_and(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
+                    while self.peek(0).is_some_and(is_of_name) {
                         self.next();
                     }
                 }
@@ -568,6 +639,22 @@ impl<'t> Reader<'t> {
         if is_command {
             let end = if depth == 0 { self.at - 1 } else { self.at };
             self.substitution(begin, end.max(begin.0), is_sum);
+        }
+    }
+
+    /// Notes a variable of bash's whose value is asked for here.
+    fn own_variable(&mut self) {
+        let braced = usize::from(self.peek(1) == Some('{'));
+        let rest = self.letters.get(self.at + 1 + braced..).unwrap_or_default();
+        let longest = OWN_VARIABLES.iter().map(|name| name.len()).max().unwrap_or(0) + 1;
+        let name: String = rest.iter().take(longest).take_while(|letter| is_of_name(**letter)).collect();
+        let behind = rest.get(name.len());
+        // `${UID:-0}`, `${UID+x}`: the script knows that it may be unset.
+        if braced == 1 && behind.is_some_and(|letter| ":-=+?".contains(*letter)) {
+            return;
+        }
+        if let Some(own) = OWN_VARIABLES.iter().find(|own| **own == name) {
+            self.bashism(1 + 2 * braced + name.len(), BashismKind::Variable(own));
         }
     }
 
@@ -660,7 +747,9 @@ mod tests {
     #[test]
     fn what_is_bash_s_is_found() {
         let text = "a &>x\nb >x 2>&1\nc '&>x' # &>x\nd && e &> x; x=$(f &>x)\ncat <<E\ng &>x\nE\nh 2>&1 &\n\
-            i >&2\nfor i in {1..5} 1:{a..c} {1..9..2}; do :; done\nj '{1..5}' {a,b} {1..$n} {} ${x} {1..a}";
+            i >&2\nfor i in {1..5} 1:{a..c} {1..9..2}; do :; done\nj '{1..5}' {a,b} {1..$n} {} ${x} {1..a}\n\
+            IFS=$'\\n'; k \"$'x'\" '$UID' \\$UID $UIDS \"$UID${EUID}$(l $RANDOM)${HOSTNAME:-x}\"\n\
+            if ((n++)); then ((a = (b) + 1)); ((c); (d)); x=$(( (1) )); ( (e) ); fi";
         let found: Vec<_> = bashisms(text)
             .into_iter()
             .map(|found| match found.kind {
@@ -669,6 +758,9 @@ mod tests {
                     (found.line, found.columns, words.join(" "))
                 }
                 BashismKind::Braces => (found.line, found.columns, "{}".to_owned()),
+                BashismKind::DollarQuote => (found.line, found.columns, "$'".to_owned()),
+                BashismKind::Arithmetic => (found.line, found.columns, "((".to_owned()),
+                BashismKind::Variable(name) => (found.line, found.columns, name.to_owned()),
             })
             .collect();
         let expected = [
@@ -678,6 +770,12 @@ mod tests {
             (10, 9..15, "{}"),
             (10, 16..24, "{}"),
             (10, 25..34, "{}"),
+            (12, 4..6, "$'"),
+            (12, 40..44, "UID"),
+            (12, 44..51, "EUID"),
+            (12, 55..62, "RANDOM"),
+            (13, 3..5, "(("),
+            (13, 17..19, "(("),
         ];
         assert_eq!(found, expected.map(|(line, columns, words)| (line, columns, words.to_owned())));
     }

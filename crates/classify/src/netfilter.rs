@@ -10,6 +10,7 @@ use crate::conntrack::{Conntrack, network_len};
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 use place::{HookSet, built_in};
 pub use seen::{Known, RuleTrace};
 use tidegate_packet::header::ethertype;
@@ -202,12 +203,22 @@ impl NetfilterTable {
     }
 
     fn walk(&mut self, chain: usize, visit: &mut Visit<'_>) -> Walk {
+        // What the part before found of a rule in parts: the conditions that held, and whether all did.
+        let mut known = (0, true);
         for at in 0..self.chains[chain].rules.len() {
             visit.steps += 1;
             if visit.steps > MAX_STEPS {
                 return Walk::Decided(NetfilterVerdict::Drop);
             }
-            let failed = self.chains[chain].rules[at].rule.matches.iter().position(|m| !visit.matches(m));
+            let rule = &self.chains[chain].rules[at].rule;
+            let (held, all) = if rule.part.is_later() { known } else { (0, true) };
+            let failed = if all {
+                let rest = rule.matches.get(held..).unwrap_or_default();
+                rest.iter().position(|m| !visit.matches(m)).map(|failed| held + failed)
+            } else {
+                Some(held)
+            };
+            known = (failed.unwrap_or(rule.matches.len()), failed.is_none());
             visit.meets(self, chain, Some(at), failed);
             if failed.is_some() {
                 continue;
@@ -284,8 +295,8 @@ impl NetfilterTable {
                 self.put(at, index, rule)?;
             }
             NfCommand::Beside { chain, handle, behind, rule } => {
-                let (at, index) = self.by_handle(chain, *handle)?;
-                self.put(at, index + usize::from(*behind), rule)?;
+                let (at, parts) = self.by_handle(chain, *handle)?;
+                self.put(at, if *behind { parts.end } else { parts.start }, rule)?;
             }
             NfCommand::ReplaceAt(chain, position, rule) => {
                 let at = self.find(chain)?;
@@ -297,9 +308,9 @@ impl NetfilterTable {
                 self.hooks = None;
             }
             NfCommand::ReplaceHandle(chain, handle, rule) => {
-                let (at, index) = self.by_handle(chain, *handle)?;
+                let (at, parts) = self.by_handle(chain, *handle)?;
                 self.check_target(at, rule)?;
-                self.chains[at].rules[index] = counted(rule, *handle);
+                self.chains[at].rules.splice(parts, [counted(rule, *handle)]);
                 self.hooks = None;
             }
             NfCommand::Delete(chain, rule) => {
@@ -322,8 +333,8 @@ impl NetfilterTable {
                 self.hooks = None;
             }
             NfCommand::DeleteHandle(chain, handle) => {
-                let (at, index) = self.by_handle(chain, *handle)?;
-                self.chains[at].rules.remove(index);
+                let (at, parts) = self.by_handle(chain, *handle)?;
+                self.chains[at].rules.drain(parts);
                 self.hooks = None;
             }
             NfCommand::Flush(chain) => {
@@ -362,16 +373,26 @@ impl NetfilterTable {
         self.position(chain).ok_or(NO_CHAIN)
     }
 
-    /// The chain and the place in it of a rule.
-    fn by_handle(&self, chain: &str, handle: u64) -> Result<(usize, usize), TcError> {
+    /// The chain and the places in it of a rule's parts.
+    fn by_handle(&self, chain: &str, handle: u64) -> Result<(usize, Range<usize>), TcError> {
         let at = self.find(chain)?;
-        let index = self.chains[at].rules.iter().position(|rule| rule.handle == handle);
-        index.map(|index| (at, index)).ok_or(TcError::bare(Errno::NoEnt))
+        let rules = &self.chains[at].rules;
+        let first = rules.iter().position(|rule| rule.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
+        let parts = rules[first..].iter().take_while(|rule| rule.handle == handle).count();
+        Ok((at, first..first + parts))
     }
 
     fn put(&mut self, chain: usize, index: usize, rule: &NetfilterRule) -> Result<(), TcError> {
         self.check_target(chain, rule)?;
-        let handle = self.next_handle();
+        // Parts of one rule come one by one, and have one handle.
+        let rules = &self.chains[chain].rules;
+        let before = index.checked_sub(1).and_then(|before| rules.get(before));
+        let open = before.filter(|before| before.rule.part.goes_on() && rule.part.is_later());
+        let rest = rules.get(index).filter(|rest| rest.rule.part.is_later() && rule.part.goes_on());
+        let handle = match open.or(rest.filter(|_| !before.is_some_and(|one| one.rule.part.goes_on()))) {
+            Some(part) => part.handle,
+            None => self.next_handle(),
+        };
         self.chains[chain].rules.insert(index, counted(rule, handle));
         Ok(())
     }

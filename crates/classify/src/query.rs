@@ -1,6 +1,6 @@
 //! What filters and actions are given, and their results.
 
-use tidegate_packet::{Handle, Pkt, RandomSource, Time, Wheel};
+use tidegate_packet::{Handle, LinuxVersion, Pkt, RandomSource, Time, Wheel};
 use tidegate_policy::Control;
 
 /// What the filters decide about a packet.
@@ -39,6 +39,8 @@ pub struct ActionInput {
     /// The actions of the next filter that matches and has some are skipped: the packet came back from the
     /// device to which they redirected it.
     pub passed_over: bool,
+    /// The release of Linux that actions follow.
+    pub linux: LinuxVersion,
 }
 
 /// A copy of a packet that an action leads to another device.

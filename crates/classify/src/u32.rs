@@ -184,7 +184,11 @@ impl Tables {
             base += next;
             next = 0;
         }
-        Some(U32Cursor { table, bucket, node: 0, base, next })
+        // Beyond the packet's end a table counts as empty (recorded: answers-filters/u32-far).
+        let before = i64::from(context.link_header + context.pool.head(context.pkt).tags_len());
+        let is_inside = i64::from(base) + before < i64::from(context.pool.meta(context.pkt).frame_len);
+        let node = if is_inside { 0 } else { usize::MAX };
+        Some(U32Cursor { table, bucket, node, base, next })
     }
 
     /// The root table of a new preference.
@@ -463,8 +467,24 @@ fn first_gap(nodes: &[Node], first: u32) -> u32 {
 /// A word of the packet. The header's bytes are as the packet came; its DS field may have been rewritten
 /// since.
 fn word(context: &ClassifyContext<'_>, offset: i32) -> Option<u32> {
-    let word = context.pool.head(context.pkt).word(offset)?;
-    Some(if offset == 0 { with_dsfield(word, context.pool.meta(context.pkt).dsfield) } else { word })
+    match context.pool.head(context.pkt).word(offset) {
+        Some(word) if offset == 0 => Some(with_dsfield(word, context.pool.meta(context.pkt).dsfield)),
+        None => word_beyond(context, offset),
+        found => found,
+    }
+}
+
+/// A word that is not among the bytes kept of a packet, or not wholly: the others count as zero, as far as
+/// the packet goes.
+#[cold]
+fn word_beyond(context: &ClassifyContext<'_>, offset: i32) -> Option<u32> {
+    let (head, meta) = (context.pool.head(context.pkt), context.pool.meta(context.pkt));
+    let before = i64::from(context.link_header + head.tags_len());
+    if offset < 0 || i64::from(offset) + 4 + before > i64::from(meta.frame_len) {
+        return None;
+    }
+    let bytes = core::array::from_fn(|at| head.byte_at(offset.saturating_add(at as i32)).unwrap_or(0));
+    Some(u32::from_be_bytes(bytes))
 }
 
 /// The first word of a network header with the present DS field in it.

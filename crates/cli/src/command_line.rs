@@ -3,12 +3,15 @@
 
 #[cfg(feature = "experiments")]
 use crate::experiments::Experiment;
+#[cfg(feature = "pages")]
+use crate::graph;
+#[cfg(feature = "workstation")]
+use crate::import;
 use crate::left_out::{self, Groups, left_out};
+#[cfg(feature = "manual")]
+use crate::manual;
 use crate::wrapping::wrapped;
-use crate::{
-    autorate, check, daemon, explain, graph, import, live, manual, measuring, output, policy, run, trial,
-    watch,
-};
+use crate::{autorate, check, daemon, explain, live, measuring, output, policy, run, trial, watch};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -33,8 +36,7 @@ pub struct Cli {
     command: Command,
 }
 
-/// The groups of `tidegate --help`, the commands used most first; a build without the feature `experiments`
-/// lacks some.
+/// The groups of `tidegate --help`, the commands used most first; a smaller build lacks some.
 const GROUPS: &Groups = &[
     (
         "Diagnose",
@@ -63,17 +65,19 @@ enum Command {
     /// Test a line for bufferbloat in 30 seconds, and suggest a policy
     Quick(Box<measuring::quick::Options>),
     /// Ping hosts on a fixed schedule, with charts of delay and loss
+    #[cfg(feature = "workstation")]
     Ping(Box<measuring::ping::Options>),
     /// Measure delay, loss and throughput to a tidegate server
     Measure(Box<measuring::measure::Options>),
     /// Measure packet loss in each direction separately
+    #[cfg(feature = "workstation")]
     Loss(Box<measuring::loss::Options>),
     /// Measure per-packet link overhead, and print the tc options for it
+    #[cfg(feature = "workstation")]
     Overhead(Box<measuring::overhead::Options>),
     /// Find the highest rate each way at which delay does not rise
+    #[cfg(feature = "workstation")]
     Calibrate(Box<measuring::calibrate::Options>),
-    /// Record a line's rate, delay and loss as traces for simulations
-    Record(Box<measuring::record::Options>),
     /// Find out why this computer does not shape as configured
     Doctor(measuring::doctor::Options),
     /// Measure with and without a policy, in turns, and compare
@@ -87,8 +91,10 @@ enum Command {
     /// Show which rules, class and queue a packet meets, and why
     Explain(Box<explain::Options>),
     /// Draw a policy's qdiscs, classes and filters as a tree
+    #[cfg(feature = "pages")]
     Graph(graph::Options),
     /// Convert any supported policy format to tc commands
+    #[cfg(feature = "workstation")]
     Import(import::Options),
     /// Simulate one policy on a home link, and report what it changes
     Try(Box<trial::Options>),
@@ -146,6 +152,7 @@ Examples:
     /// Capture packets as they leave a running daemon's queues
     Capture(watch::capture::Options),
     /// Print a completion script for a shell
+    #[cfg(feature = "manual")]
     #[command(after_help = "\
 Examples:
   source <(tidegate completions bash)
@@ -156,6 +163,7 @@ Examples:
         shell: clap_complete::Shell,
     },
     /// Print the manual page of a command
+    #[cfg(feature = "manual")]
     Man(manual::Options),
 }
 
@@ -188,7 +196,7 @@ fn listed(plain: &clap::Command, all: &Groups) -> String {
         groups.push('\n');
     }
     if !left_out.is_empty() {
-        let _ = writeln!(groups, "{}:\n  {}\n", left_out::HEADING, left_out.join(", "));
+        let _ = writeln!(groups, "{}:\n  {}\n", left_out::HEADING, left_out::listed(&left_out));
     }
     groups
 }
@@ -340,7 +348,9 @@ pub fn carry_out(cli: Cli) -> ExitCode {
         Command::Experiment(experiment) => experiment.carry_out(),
         Command::Check(options) => check::command(&options),
         Command::Explain(options) => explain::command(&options),
+        #[cfg(feature = "pages")]
         Command::Graph(options) => graph::command(&options),
+        #[cfg(feature = "workstation")]
         Command::Import(options) => import::command(&options),
         Command::Run(options) => run::command(&options),
         Command::Policy(options) => policy::command(&options),
@@ -356,21 +366,26 @@ pub fn carry_out(cli: Cli) -> ExitCode {
         Command::Tc(options) => watch::tc::command(&options),
         Command::Capture(options) => watch::capture::command(&options),
         Command::Quick(options) => measuring::quick::command(&options),
+        #[cfg(feature = "workstation")]
         Command::Ping(options) => measuring::ping::command(&options),
         Command::Serve(options) => measuring::serve::command(&options),
         Command::Measure(options) => measuring::measure::command(&options),
+        #[cfg(feature = "workstation")]
         Command::Loss(options) => measuring::loss::command(&options),
+        #[cfg(feature = "workstation")]
         Command::Overhead(options) => measuring::overhead::command(&options),
+        #[cfg(feature = "workstation")]
         Command::Calibrate(options) => measuring::calibrate::command(&options),
-        Command::Record(options) => measuring::record::command(&options),
         Command::Doctor(options) => measuring::doctor::command(&options),
         Command::Verify(options) => measuring::verify::command(&options),
+        #[cfg(feature = "manual")]
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);
             output::text(&String::from_utf8_lossy(&text));
             ExitCode::SUCCESS
         }
+        #[cfg(feature = "manual")]
         Command::Man(options) => manual::command(&options, parser(), GROUPS),
     }
 }

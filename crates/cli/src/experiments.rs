@@ -1,7 +1,7 @@
 //! The commands for experiments with simulated and emulated networks, and for their results: what the feature
 //! `experiments` adds to the program.
 
-use crate::{bundle, compare, expect, gym, replay, sim, sweep, tune};
+use crate::{bundle, compare, expect, gym, measuring, replay, sim, sweep, tune};
 use clap::Subcommand;
 use std::process::ExitCode;
 
@@ -18,6 +18,8 @@ pub(crate) enum Experiment {
     Tune(Box<tune::Options>),
     /// Try controllers of a shaper's rate on lines that vary
     Gym(Box<gym::Options>),
+    /// Record a line's rate, delay and loss as traces for simulations
+    Record(Box<measuring::record::Options>),
     /// Bundle a scenario with its results, for others to repeat
     Bundle(Box<bundle::Options>),
     /// Run a scenario file in real time, with the kernel's TCP
@@ -41,6 +43,7 @@ impl Experiment {
             Experiment::Results(options) => sweep::results::command(&options),
             Experiment::Tune(options) => tune::command(&options),
             Experiment::Gym(options) => gym::command(&options),
+            Experiment::Record(options) => measuring::record::command(&options),
             Experiment::Bundle(options) => bundle::command(&options),
             Experiment::Lab(options) => sim::lab::command(&options),
             Experiment::Shell(options) => sim::lab::shell::command(&options),
@@ -59,7 +62,7 @@ mod tests {
     fn the_document_for_installing_names_what_a_build_without_the_feature_lacks() {
         let document = include_str!("../../../docs/install.md");
         let (_, list) = document.split_once("\n- `experiments`: ").expect("an item of its own");
-        let (list, _) = list.split_once(". ").expect("a sentence");
+        let (list, _) = list.split_once("; and ").expect("the commands");
         let named: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
         let with = Experiment::augment_subcommands(clap::Command::new("tidegate"));
         assert_eq!(named, with.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>());

@@ -13,6 +13,12 @@ pub(crate) fn left_out(parser: &clap::Command, groups: &Groups) -> Vec<&'static 
     names.filter(|name| *name != "help" && parser.find_subcommand(name).is_none()).collect()
 }
 
+/// What is left out, in a list.
+pub(crate) fn listed(commands: &[&str]) -> String {
+    let pages = if crate::outputs::PAGES { "" } else { "; pages and pictures" };
+    format!("{}{pages}", commands.join(", "))
+}
+
 /// The error for a command that is left out.
 pub(crate) fn refusal(name: &str) -> String {
     format!(

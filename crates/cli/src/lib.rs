@@ -11,7 +11,6 @@ pub mod check;
 pub mod command_line;
 pub mod compare;
 pub mod daemon;
-mod dissect;
 pub mod exit;
 pub mod expect;
 #[cfg(feature = "experiments")]
@@ -23,8 +22,10 @@ pub mod graph;
 pub mod gym;
 pub mod import;
 mod input;
+mod kernel_options;
 mod left_out;
 pub mod live;
+#[cfg(feature = "manual")]
 pub mod manual;
 pub mod measuring;
 pub mod outputs;

@@ -145,7 +145,7 @@ fn top(roff: &mut Roff, command: &clap::Command, groups: &Groups) {
     let missing = left_out(command, groups);
     if !missing.is_empty() {
         roff.control("SH", [left_out::HEADING.to_uppercase().as_str()]);
-        roff.text([roman(missing.join(", "))]);
+        roff.text([roman(left_out::listed(&missing))]);
     }
 }
 

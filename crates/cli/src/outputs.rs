@@ -3,6 +3,9 @@
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use std::path::{Path, PathBuf};
 
+/// Are there pages, pictures and files for flent in this build?
+pub(crate) const PAGES: bool = cfg!(feature = "pages");
+
 /// A form that a result is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -59,8 +62,14 @@ impl Form {
     pub(crate) fn of(path: &Path, forms: &[Form]) -> Option<Form> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let fits = |extension: &&str| name.strip_suffix(*extension).is_some_and(|stem| stem.ends_with('.'));
-        let known = forms.iter().copied().find(|form| form.extensions().iter().any(&fits));
-        known.or_else(|| forms.first().copied().filter(|_| is_special(path)))
+        let mut forms = forms.iter().copied().filter(|form| form.is_built()).peekable();
+        let first = forms.peek().copied().filter(|_| is_special(path));
+        forms.find(|form| form.extensions().iter().any(&fits)).or(first)
+    }
+
+    /// Does this build write it?
+    const fn is_built(self) -> bool {
+        PAGES || !matches!(self, Form::Html | Form::Svg | Form::Png | Form::Pdf | Form::Flent)
     }
 }
 
@@ -91,14 +100,19 @@ pub(crate) fn output_file(forms: &'static [Form]) -> impl TypedValueParser<Value
 
 /// The error for any other name.
 pub(crate) fn unknown(forms: &[Form]) -> String {
+    let built = forms.iter().filter(|form| form.is_built());
     let all: Vec<String> =
-        forms.iter().flat_map(|form| form.extensions()).map(|extension| format!(".{extension}")).collect();
-    match all.split_last() {
+        built.flat_map(|form| form.extensions()).map(|extension| format!(".{extension}")).collect();
+    let known = match all.split_last() {
         Some((last, [])) => format!("the name must end in {last}"),
         Some((last, others)) => {
             format!("unknown extension; the name must end in {} or {last}", others.join(", "))
         }
         None => "nothing can be written".into(),
+    };
+    match forms.iter().all(|form| form.is_built()) {
+        true => known,
+        false => format!("{known}: others are not in this smaller build"),
     }
 }
 

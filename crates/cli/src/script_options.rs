@@ -115,6 +115,7 @@ mod tests {
             unfinished: None,
             missing_arguments: None,
             missing_files: None,
+            unanswered: None,
             remarks: Vec::new(),
             arguments: 0,
             question: None,

@@ -12,11 +12,12 @@
 //! comparison and regular exchange of reflectors. Where the documentation gives no figure: the threshold
 //! grows by what the largest packet takes at the rate in force.
 
+use crate::controller::RateLimits;
 use crate::controller::{
     ControlEvent, ControlReason, Controlled, PerDirection, ProbeReply, RateController, RateDecision,
     RateDirection, ShaperCounters,
 };
-use crate::settings::{BadControlSetting, RateLimits, key_values, number};
+use crate::settings::{BadControlSetting, key_values, number};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::String;
@@ -445,6 +446,12 @@ fn share_between(value: f64, from: f64, to: f64) -> f64 {
 impl RateController for CakeAutorate {
     fn name(&self) -> &str {
         "cake-autorate"
+    }
+
+    fn limit(&mut self, limits: RateLimits) {
+        for direction in RateDirection::BOTH {
+            self.sides[direction].rate.limit(limits.least[direction], limits.most[direction]);
+        }
     }
 
     fn on_event(&mut self, now: Time, event: &ControlEvent, decisions: &mut Vec<RateDecision>) {

@@ -280,9 +280,56 @@ pub trait RateController {
         None
     }
 
+    /// Does it decide as soon as a reply comes? If not, replies may be given to it just before the counters,
+    /// so that its caller need not wake up for each.
+    fn decides_by_replies(&self) -> bool {
+        true
+    }
+
+    /// Chooses between other limits from now on; the base rates stay. A controller whose rates have none
+    /// ignores it.
+    fn limit(&mut self, limits: RateLimits) {
+        let _ = limits;
+    }
+
     /// Does it need to hear [`ControlEvent::Capacity`]? Then it is a yardstick and cannot run live.
     fn knows_capacity(&self) -> bool {
         false
+    }
+}
+
+/// Between which rates a controller chooses, bit/s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimits {
+    /// Never slower.
+    pub least: PerDirection<u64>,
+    /// The rate to begin with, and without load.
+    pub base: PerDirection<u64>,
+    /// Never faster.
+    pub most: PerDirection<u64>,
+}
+
+/// Where they are not given, the lowest rate is the base rate divided by this, and the highest is so many
+/// times as high.
+const USUAL_LEAST: u64 = 5;
+/// See [`USUAL_LEAST`].
+const USUAL_MOST: u64 = 2;
+
+impl RateLimits {
+    /// What is assumed where nothing but the base rates is known.
+    #[must_use]
+    pub fn assumed(base: PerDirection<u64>) -> RateLimits {
+        RateLimits {
+            least: PerDirection::of(|direction| base[direction] / USUAL_LEAST),
+            base,
+            most: PerDirection::of(|direction| base[direction].saturating_mul(USUAL_MOST)),
+        }
+    }
+
+    /// A direction's rate between these limits, the base rate to begin with.
+    #[must_use]
+    pub fn controlled(&self, direction: RateDirection) -> Controlled {
+        Controlled::new(direction, self.base[direction], self.least[direction], self.most[direction])
     }
 }
 
@@ -308,6 +355,13 @@ impl Controlled {
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.rate
+    }
+
+    /// Gives it other limits; the rate is within them from the next time that it is set.
+    pub fn limit(&mut self, least: u64, most: u64) {
+        let within = Controlled::new(self.direction, self.set, least, most);
+        (self.least, self.most) = (within.least, within.most);
+        self.rate = self.rate.clamp(self.least, self.most);
     }
 
     /// The highest that it may be.
@@ -363,5 +417,10 @@ mod tests {
         }
         let set: Vec<u64> = decisions.iter().map(|decision| decision.bits_per_second).collect();
         assert_eq!(set, [1_000_000, 2_000_000, 500_000]);
+        rate.limit(600_000, 700_000);
+        rate.set(1.0, ControlReason::LoadHigh, None, &mut decisions);
+        rate.set(3e6, ControlReason::LoadHigh, None, &mut decisions);
+        let set: Vec<u64> = decisions[3..].iter().map(|decision| decision.bits_per_second).collect();
+        assert_eq!(set, [600_000, 700_000]);
     }
 }

@@ -12,6 +12,7 @@ mod cake_autorate;
 mod controller;
 mod fixed;
 mod jitter;
+mod limits;
 mod own;
 mod pid;
 mod queue;
@@ -21,12 +22,16 @@ mod sqm_autorate;
 pub use cake_autorate::{CakeAutorate, CakeAutorateSettings};
 pub use controller::{
     ControlEvent, ControlReason, Controlled, OneWayDelays, PerDirection, ProbeReply, RateController,
-    RateDecision, RateDirection, ShaperCounters,
+    RateDecision, RateDirection, RateLimits, ShaperCounters,
 };
 pub use fixed::{FixedRates, KnownCapacity};
+pub use limits::{
+    BadLimitRecord, LEARNED_HOURS, LearnedLimits, LearnedRates, LearningController, LearnsLimits,
+    MAX_RECORD_BYTES,
+};
 pub use own::{OwnController, OwnSettings};
 pub use pid::{PidController, PidSettings};
-pub use settings::{BadControlSetting, RateLimits};
+pub use settings::BadControlSetting;
 pub use sqm_autorate::{SqmAutorate, SqmAutorateSettings};
 
 /// The examples of the README are run, too.

@@ -10,12 +10,12 @@
 //! square). Draining that does not shorten the delay shows that it is not the shaper's: the path became
 //! longer. A line that carries nothing is waited for, and continues as before.
 
+use crate::controller::RateLimits;
 use crate::controller::{
     ControlEvent, ControlReason, Controlled, PerDirection, RateController, RateDecision, RateDirection,
     ShaperCounters,
 };
 use crate::queue::QueueEstimator;
-use crate::settings::RateLimits;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
@@ -28,6 +28,12 @@ const KEPT: usize = 24;
 const SECOND: f64 = 1e9;
 /// Readings over which a queue that is drained must become shorter; one that is short is drained slowly.
 const WATCHED: [usize; 2] = [10, KEPT - 1];
+/// That it does not shows something only while less than this share of the rate before is sent: a capacity
+/// that was overrated explains less. And of a delay up to this, seconds: a longer one may be a full buffer,
+/// which stays as long as it is. Chosen by the failure `base-moves` and the presets with the seeds 501 to
+/// 508.
+const MUCH_LESS: f64 = 0.6;
+const LONGEST_STEP: f64 = 0.05;
 /// In a silence the rate is this share of the one before: what is sent then waits.
 const IN_SILENCE: f64 = 0.35;
 /// After a silence the rate is this share of the one before, and stays so for a while.
@@ -508,25 +514,43 @@ impl Side {
     }
 
     /// Draining has no effect: the delay stays as it is, or it is there long after all should be drained.
-    fn is_no_queue(&mut self) -> bool {
-        if self.expected > 2.0 * self.longest + 0.3 {
-            return true;
-        }
-        WATCHED.into_iter().any(|watched| self.is_undrained_over(watched))
+    fn is_no_queue(&self) -> bool {
+        self.expected > 2.0 * self.longest + 0.3
+            || WATCHED.into_iter().any(|watched| self.is_undrained_over(watched))
     }
 
-    /// Over so many readings enough should have been drained, and the queue is as long as before.
-    fn is_undrained_over(&mut self, watched: usize) -> bool {
-        let (mut least, mut most, mut drained, mut count) = (f64::MAX, 0.0_f64, 0.0, 0);
-        for pair in self.readings.make_contiguous().windows(2).rev().take(watched) {
-            least = least.min(pair[1].queue);
-            most = most.max(pair[1].queue);
-            drained += (1.0 - pair[0].share) * pair[1].at.since(pair[0].at).0 as f64 / SECOND;
-            count += 1;
+    /// Over so many readings: much less is sent than before, and all should be drained, but the delay is as
+    /// long in the later half as in the earlier. The shortest of each half is compared, because a slow shaper
+    /// delays probes itself, each by another part of a full frame's time; and a delay that grows by more than
+    /// that is a queue, whatever was found of the capacity.
+    fn is_undrained_over(&self, watched: usize) -> bool {
+        let half = watched / 2;
+        let of = |at: usize| self.readings.iter().rev().nth(at);
+        let (Some(last), Some(middle), Some(_)) = (of(0), of(half), of(watched)) else { return false };
+        let queues = |from: usize, count: usize| {
+            self.readings.iter().rev().skip(from).take(count).map(|reading| reading.queue)
+        };
+        let (before, now) =
+            (queues(half, watched - half).fold(f64::MAX, f64::min), queues(0, half).fold(f64::MAX, f64::min));
+        if now <= 0.0 || before <= 0.0 || before > LONGEST_STEP {
+            return false;
         }
-        let is_drained_enough = drained > (0.5 * most).max(0.004);
-        let is_steady = most - least < (0.5 * drained).min((0.15 * most).max(0.005));
-        count == watched && least > 0.0 && is_drained_enough && is_steady
+        let took = last.at.since(middle.at).0 as f64 / SECOND;
+        let sent: u64 = self.readings.iter().rev().take(half).map(|reading| reading.sent).sum();
+        let is_slower = sent as f64 * 8.0 < MUCH_LESS * self.before * took;
+        // Each share was in force until the next reading.
+        let later = self.readings.iter().rev().take(half);
+        let earlier = self.readings.iter().rev().skip(1);
+        let each =
+            later.zip(earlier).map(|(to, from)| (1.0 - from.share) * to.at.since(from.at).0 as f64 / SECOND);
+        let drained: f64 = each.sum();
+        let frame = FRAME as f64 * 8.0 / self.rate.rate().max(1.0);
+        let grows = queues(0, half).fold(0.0, f64::max) > before + frame + (0.15 * before).max(0.005);
+        let differs = (before - now).abs();
+        is_slower
+            && !grows
+            && drained > before.max(0.004)
+            && differs < (0.25 * drained.min(before)).min((0.15 * before).max(0.003))
     }
 }
 
@@ -546,6 +570,17 @@ fn signed_root(value: f64) -> f64 {
 impl RateController for OwnController {
     fn name(&self) -> &str {
         "tidegate"
+    }
+
+    fn decides_by_replies(&self) -> bool {
+        false
+    }
+
+    fn limit(&mut self, limits: RateLimits) {
+        for direction in RateDirection::BOTH {
+            self.sides[direction].rate.limit(limits.least[direction], limits.most[direction]);
+        }
+        self.settings.limits = RateLimits { base: self.settings.limits.base, ..limits };
     }
 
     fn on_event(&mut self, now: Time, event: &ControlEvent, decisions: &mut Vec<RateDecision>) {
@@ -797,6 +832,24 @@ mod tests {
             let reasons = line.last_reasons(first);
             assert!(!is_found || reasons.contains(&ControlReason::PathLonger), "{longer}: {reasons:?}");
             assert!(line.rate > 4.5 * MBIT, "{longer}: {}", line.rate);
+        }
+    }
+
+    /// While the capacity falls the queue may stay as it is although it is drained: it is a queue all the
+    /// same.
+    #[test]
+    fn a_capacity_that_falls_is_no_longer_path() {
+        for falls in [0.1, 0.2] {
+            let mut line = Line::new();
+            line.pass(8.0, 8.0 * MBIT, true);
+            let (first, mut capacity) = (line.decisions.len(), 8.0 * MBIT);
+            while capacity > MBIT {
+                capacity *= 1.0 - 0.05 * falls;
+                line.pass(0.05, capacity, true);
+            }
+            let reasons = line.last_reasons(first);
+            assert!(reasons.contains(&ControlReason::Draining), "{falls}: {reasons:?}");
+            assert!(!reasons.contains(&ControlReason::PathLonger), "{falls}: {reasons:?}");
         }
     }
 

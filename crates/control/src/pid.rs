@@ -6,11 +6,11 @@
 //! 4.2), with a rate instead of a drop probability. It measures the queue as tidegate's own controller
 //! does, and has none of its other rules: it shows what those are worth.
 
+use crate::controller::RateLimits;
 use crate::controller::{
     ControlEvent, ControlReason, Controlled, PerDirection, RateController, RateDecision, RateDirection,
 };
 use crate::queue::QueueEstimator;
-use crate::settings::RateLimits;
 use alloc::vec::Vec;
 use tidegate_packet::{Nanos, Time};
 
@@ -100,6 +100,16 @@ impl Side {
 impl RateController for PidController {
     fn name(&self) -> &str {
         "pid"
+    }
+
+    fn decides_by_replies(&self) -> bool {
+        false
+    }
+
+    fn limit(&mut self, limits: RateLimits) {
+        for direction in RateDirection::BOTH {
+            self.sides[direction].rate.limit(limits.least[direction], limits.most[direction]);
+        }
     }
 
     fn on_event(&mut self, now: Time, event: &ControlEvent, decisions: &mut Vec<RateDecision>) {

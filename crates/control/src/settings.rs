@@ -1,31 +1,11 @@
 //! Settings of controllers: limits of rates, and `KEY=VALUE` files.
 
-use crate::controller::{Controlled, PerDirection, RateDirection};
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
 
 /// The most lines of a file of settings.
 const MAX_LINES: usize = 10_000;
-
-/// Between which rates a controller chooses, bit/s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateLimits {
-    /// Never slower.
-    pub least: PerDirection<u64>,
-    /// The rate to begin with, and without load.
-    pub base: PerDirection<u64>,
-    /// Never faster.
-    pub most: PerDirection<u64>,
-}
-
-impl RateLimits {
-    /// A direction's rate between these limits, the base rate to begin with.
-    #[must_use]
-    pub fn controlled(&self, direction: RateDirection) -> Controlled {
-        Controlled::new(direction, self.base[direction], self.least[direction], self.most[direction])
-    }
-}
 
 /// A setting that cannot be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

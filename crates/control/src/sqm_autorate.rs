@@ -10,11 +10,11 @@
 //! Where the README gives no figure, ours are: averages with time constants of 0.4 s and 135 s; a rise by up
 //! to a tenth of the rate plus 3 % of the base rate.
 
+use crate::controller::RateLimits;
 use crate::controller::{
     ControlEvent, ControlReason, Controlled, PerDirection, ProbeReply, RateController, RateDecision,
     RateDirection,
 };
-use crate::settings::RateLimits;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use tidegate_packet::{Nanos, RandomSource, Seeded, Time};
@@ -179,6 +179,12 @@ impl SqmAutorate {
 impl RateController for SqmAutorate {
     fn name(&self) -> &str {
         "sqm-autorate"
+    }
+
+    fn limit(&mut self, limits: RateLimits) {
+        for direction in RateDirection::BOTH {
+            self.sides[direction].rate.limit(limits.least[direction], limits.most[direction]);
+        }
     }
 
     fn on_event(&mut self, now: Time, event: &ControlEvent, decisions: &mut Vec<RateDecision>) {

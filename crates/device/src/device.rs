@@ -97,8 +97,9 @@ impl EgressDevice {
     pub fn new(config: &EgressConfig, commands: &str) -> Result<EgressDevice, Error> {
         config.check()?;
         let mut machine = Machine::new([config.name.as_str()], config.spec());
-        // Refusals are explained.
+        // Refusals are explained, and warnings are the caller's on any release.
         machine.grows = true;
+        machine.warns = true;
         let Some(device) = machine.gateway.device(&config.name) else {
             return Err(Error::Config { member: "name", reason: "the machine takes no such name".into() });
         };

@@ -48,6 +48,7 @@ pub const TARGETS: &[FuzzTarget] = &[
     target("packet_words", "a packet in words, for `explain`", text::packet_words),
     target("trace", "a recording of a link (mahimahi, tables, logs, delays)", text::trace),
     target("tool_calls", "calls of any tool with standard input, by the tool shim", text::tool_calls),
+    target("limit_record", "what `autorate` remembers of a line's limits", text::limit_record),
     target("results", "a result document (JSON)", binary::results),
     target("flent", "flent's data file, unpacked", binary::flent),
     target("flent_gz", "flent's data file, packed", binary::flent_gz),

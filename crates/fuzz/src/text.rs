@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use tidegate::fuzzing;
+use tidegate_control::LearnedLimits;
 use tidegate_inspect::Packet;
 use tidegate_loader::InputFormat;
 use tidegate_shims::Call;
@@ -33,6 +34,12 @@ pub(crate) fn tc_words(bytes: &[u8]) {
         let _ = tidegate_syntax::tc::parse(&call.args, &Env::default());
     }
     fuzzing::calls(&calls);
+}
+
+pub(crate) fn limit_record(bytes: &[u8]) {
+    if let Ok(learned) = LearnedLimits::read(&text(bytes)) {
+        assert_eq!(LearnedLimits::read(&learned.text()), Ok(learned), "what is written is read again");
+    }
 }
 
 pub(crate) fn ip_words(bytes: &[u8]) {

@@ -1,6 +1,6 @@
 //! One machine: its devices, its filters' actions, and netfilter's tables before them.
 
-use crate::device::{DeviceId, DeviceSpec, Port};
+use crate::device::{DeviceId, DeviceKind, DeviceSpec, Port};
 use crate::firewall::{Checkpoint, Firewall, Passage};
 use crate::nat;
 use alloc::borrow::ToOwned;
@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use tidegate_classify::Shared;
 use tidegate_classify::netfilter::{NetfilterTable, RuleTrace};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Dissector, Handle, Head, Pkt, Pool, RandomSource, RedirectedTo, Time, Timer};
+use tidegate_packet::{Handle, Head, KernelModel, Pkt, Pool, RandomSource, RedirectedTo, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::netfilter::{Hook, NfOp};
 use tidegate_policy::{Errno, Op, TcError, Verb};
@@ -46,7 +46,8 @@ pub struct Gateway {
     pub(crate) firewall: Firewall,
     /// The handle that the next qdisc without one gets, once one was given out.
     pub(crate) next_handle: Option<u16>,
-    pub(crate) dissector: Dissector,
+    /// Its kernel, once it was said.
+    pub(crate) kernel: Option<KernelModel>,
     pub(crate) shared: Box<Shared>,
     /// Packets that filters had arrive at other devices, and those; routing is yet to see them.
     pub(crate) arrived: VecDeque<(Pkt, DeviceId)>,
@@ -69,14 +70,16 @@ impl Gateway {
         Gateway::default()
     }
 
-    /// How far the machine looks into packets for their flow keys: a matter of its kernel's age.
-    pub fn dissector(&self) -> Dissector {
-        self.dissector
+    /// The kernel whose behaviour the machine shows.
+    pub fn kernel(&self) -> KernelModel {
+        self.kernel.unwrap_or_default()
     }
 
-    /// Sets it, for packets that come from now on.
-    pub fn set_dissector(&mut self, dissector: Dissector) {
-        self.dissector = dissector;
+    /// Sets it, for packets that come and qdiscs that are made from now on, on all devices. Until it is set,
+    /// each device follows the release that its spec names.
+    pub fn set_kernel(&mut self, kernel: KernelModel) {
+        self.kernel = Some(kernel);
+        self.switch(|switches| switches.linux = kernel.linux);
     }
 
     /// Changes how all devices differ from a stock kernel's from now on; devices added later take the
@@ -93,6 +96,10 @@ impl Gateway {
     pub fn add_device(&mut self, name: &str, spec: DeviceSpec) -> DeviceId {
         if let Some(id) = self.device(name) {
             return id;
+        }
+        let mut spec = spec;
+        if let Some(kernel) = self.kernel {
+            spec.switches.linux = kernel.linux;
         }
         let port = Port::new(name, spec);
         match self.ports.iter_mut().zip(0..).find(|(port, _)| port.is_gone()) {
@@ -176,6 +183,8 @@ impl Gateway {
                     (shaper.qdisc_op(now, pool, draws, op), shaper.next_handle())
                 });
                 self.next_handle = Some(next);
+                let port = self.named(&op.dev)?;
+                port.spec.tx_queue_len = port.shaper.device().tx_queue_len;
                 done.map(|()| None)
             }
             Op::Class(op) => self.named(&op.dev)?.shaper.class_op(now, pool, draws, op),
@@ -274,7 +283,7 @@ impl Gateway {
         pkt: Pkt,
     ) -> XmitStatus {
         let GatewayContext { now, pool, random: draws } = world;
-        pool.set_dissector(self.dissector);
+        pool.set_dissector(self.kernel().dissector);
         pool.meta_mut(&pkt).came_in = match route {
             EgressPath::Forwarded(Some(from)) => number(from),
             _ => 0,
@@ -395,7 +404,9 @@ impl Gateway {
         if meta.redirected_to != RedirectedTo::NOWHERE {
             meta.came_in = number(device);
         }
-        if matches!(meta.ethertype, ethertype::VLAN | ethertype::QINQ) {
+        let is_tagged = matches!(meta.ethertype, ethertype::VLAN | ethertype::QINQ);
+        // An ifb sends nothing: the tag stays beside the packet (recorded: answers-rewrite/vlans-two-mirred).
+        if is_tagged && self.port(device).spec.kind != DeviceKind::Ifb {
             tag_frame(world.pool, &pkt);
         }
         Some(pkt)

@@ -4,8 +4,9 @@ use crate::case::GymCase;
 use std::fmt;
 use std::ops::RangeInclusive;
 use tidegate_control::{
-    CakeAutorate, CakeAutorateSettings, FixedRates, KnownCapacity, OwnController, OwnSettings, PerDirection,
-    PidController, PidSettings, RateController, SqmAutorate, SqmAutorateSettings,
+    CakeAutorate, CakeAutorateSettings, FixedRates, KnownCapacity, LearnedLimits, LearningController,
+    LearnsLimits, OwnController, OwnSettings, PerDirection, PidController, PidSettings, RateController,
+    RateLimits, SqmAutorate, SqmAutorateSettings,
 };
 
 /// A controller that a user chose.
@@ -15,6 +16,8 @@ pub enum ControllerChoice {
     Own,
     /// tidegate's own with this aim, see [`OwnSettings::aiming`].
     OwnAiming(f64),
+    /// tidegate's own without knowing the line's limits: it finds them by observation, as live.
+    OwnLearning,
     /// A PID controller of the queueing delay.
     Pid,
     /// A program in another language, by its path: it speaks the line protocol of [`crate::ProgramCall`].
@@ -35,8 +38,8 @@ const KNOWN_SHARE: f64 = 0.97;
 
 impl ControllerChoice {
     /// Their names, for an error's remedy.
-    pub const NAMES: &'static str =
-        "tidegate, tidegate:AIM, cake-autorate, sqm-autorate, pid, program:PATH, fixed:SHARE, known";
+    pub const NAMES: &'static str = "tidegate, tidegate:AIM, tidegate:learning, cake-autorate, sqm-autorate, \
+         pid, program:PATH, fixed:SHARE, known";
     /// The names of those that can run live: no program, and not the yardstick.
     pub const LIVE_NAMES: &'static str =
         "tidegate, tidegate:AIM, cake-autorate, sqm-autorate, pid, fixed:SHARE";
@@ -52,6 +55,7 @@ impl ControllerChoice {
             ControllerChoice::Known => {
                 "the controller `known` knows the line's capacity, which is not known live"
             }
+            ControllerChoice::OwnLearning => "live `tidegate` finds the limits that are not given",
             ControllerChoice::Program(_) => "programs can be tried in `tidegate gym`, not run live",
             other => return Ok(other),
         };
@@ -79,6 +83,7 @@ impl ControllerChoice {
                     number(share, "a share of the line's mean rate", &ControllerChoice::SHARES)
                         .map(ControllerChoice::Fixed)
                 }
+                Some(("tidegate", "learning")) => Ok(ControllerChoice::OwnLearning),
                 Some(("tidegate", aim)) => number(aim, "an aim", &OwnSettings::AIMS).map(|aim| match aim {
                     1.0 => ControllerChoice::Own,
                     aim => ControllerChoice::OwnAiming(aim),
@@ -102,6 +107,16 @@ impl ControllerChoice {
             ControllerChoice::Own => Box::new(OwnController::new(OwnSettings::new(limits))),
             ControllerChoice::OwnAiming(aim) => {
                 Box::new(OwnController::new(OwnSettings::new(limits).aiming(*aim)))
+            }
+            ControllerChoice::OwnLearning => {
+                let assumed = RateLimits::assumed(limits.base);
+                let all = PerDirection { up: true, down: true };
+                Box::new(LearningController::new(
+                    Box::new(OwnController::new(OwnSettings::new(assumed))),
+                    assumed,
+                    LearnsLimits { least: all, most: all },
+                    LearnedLimits::default(),
+                ))
             }
             ControllerChoice::Pid => Box::new(PidController::new(PidSettings::new(limits))),
             ControllerChoice::Program(path) => return Err(format!("{path}: no program is started here")),
@@ -133,6 +148,7 @@ impl fmt::Display for ControllerChoice {
         match self {
             ControllerChoice::Own => f.write_str("tidegate"),
             ControllerChoice::OwnAiming(aim) => write!(f, "tidegate:{aim}"),
+            ControllerChoice::OwnLearning => f.write_str("tidegate:learning"),
             ControllerChoice::Pid => f.write_str("pid"),
             ControllerChoice::Program(path) => write!(f, "program:{path}"),
             ControllerChoice::CakeAutorate(None) => f.write_str("cake-autorate"),
@@ -155,10 +171,20 @@ fn number(text: &str, what: &str, range: &RangeInclusive<f64>) -> Result<f64, St
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::GymLoad;
+    use crate::run::run_case;
 
     #[test]
     fn names_are_read_as_they_are_written_and_ranges_are_named() {
-        for name in ["tidegate", "tidegate:0.5", "pid", "program:./mine.py", "fixed:0.7", "known"] {
+        for name in [
+            "tidegate",
+            "tidegate:0.5",
+            "tidegate:learning",
+            "pid",
+            "program:./mine.py",
+            "fixed:0.7",
+            "known",
+        ] {
             assert_eq!(ControllerChoice::named(name).expect(name).to_string(), name);
         }
         assert_eq!(ControllerChoice::named("tidegate:1"), Ok(ControllerChoice::Own));
@@ -174,12 +200,29 @@ mod tests {
         }
     }
 
+    /// On a line of which half the mean is a small part: the highest rate is found, and the line used.
+    #[test]
+    fn limits_that_are_not_known_are_found_by_observation() {
+        let line = |rate: u64| GymCase::steady("line", [rate, 4 * rate], GymLoad::Both).lasting(45, 10);
+        let (slow, fast) = (line(500_000), line(2_000_000));
+        // What is known of the slow line is a part of what the fast one carries.
+        let assumed = RateLimits::assumed(slow.line.limits().base);
+        let used = |controller: &mut dyn RateController| {
+            run_case(&fast, controller, false).expect("a run").score.utilisation
+        };
+        let mut learning = ControllerChoice::OwnLearning.build(&slow).expect("a controller");
+        let mut held = OwnController::new(OwnSettings::new(assumed));
+        let (learning, held) = (used(learning.as_mut()), used(&mut held));
+        assert!(held < 0.3 && learning > 0.6, "{held} {learning}");
+    }
+
     #[test]
     fn live_there_is_no_program_and_no_yardstick_and_none_is_offered() {
         assert_eq!(ControllerChoice::named_live("pid"), Ok(ControllerChoice::Pid));
         for (name, expected) in [
             ("known", "the controller `known` knows the line's capacity, which is not known live; there are"),
             ("program:./mine.py", "programs can be tried in `tidegate gym`, not run live; there are"),
+            ("tidegate:learning", "live `tidegate` finds the limits that are not given; there are"),
             ("mine", "unknown controller \"mine\"; there are tidegate, tidegate:AIM"),
         ] {
             let why = ControllerChoice::named_live(name).expect_err(name);

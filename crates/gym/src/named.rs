@@ -281,6 +281,15 @@ mod tests {
         assert!(blind.utilisation < 0.5, "without the rule: {blind:?}");
     }
 
+    /// A path that becomes longer is no queue, however differently a slow shaper delays probes: the line
+    /// stays in use (without that rule two thirds of it were).
+    #[test]
+    fn a_base_that_moves_does_not_hold_the_line() {
+        let failure = NAMED_FAILURES.iter().find(|failure| failure.name == "base-moves");
+        let score = own(&failure.expect("it is there").case(), 1.0);
+        assert!(score.utilisation > 0.8 && score.call_p95_ms < 55.0, "{score:?}");
+    }
+
     #[test]
     fn jitter_delays_each_packet_by_another_time() {
         let case = GymCase { load: GymLoad::Idle, ..case("jitter") };

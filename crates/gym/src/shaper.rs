@@ -116,7 +116,7 @@ pub(crate) fn change(kind: ShaperKind, direction: RateDirection, rate: u64) -> R
 
 fn operation(line: &str) -> Result<Op, String> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    let env = Env { devices: None, tunnel_keys: false, tables: Default::default() };
+    let env = Env { devices: None, ..Env::default() };
     match parse(&words, &env).map(|read| read.command) {
         Ok(TcCommand::Apply(op)) => Ok(op),
         Ok(_) => Err(format!("tc {line}: it changes nothing")),

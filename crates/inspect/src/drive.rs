@@ -8,7 +8,7 @@ use tidegate_gateway::{DeviceId, EgressPath, Gateway, GatewayContext, XmitStatus
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Head, Meta, Nanos, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::{Act, ClassLayout, ClassOp, ClassParams, Kind, Op, QdiscOp, QdiscParams, Verb};
+use tidegate_policy::{Act, ClassLayout, ClassOp, ClassParams, Kind, Op, QdiscOp, QdiscParams, Ticks, Verb};
 use tidegate_syntax::{Env, tc};
 
 /// Packets that may wait at once; a queue that holds more is full enough.
@@ -21,6 +21,9 @@ const MAX_SENT: usize = 60_000;
 /// Frames that leave before a rate is measured, and while it is.
 const SKIPPED: u32 = 500;
 const MEASURED: u32 = 500;
+/// And of each class: slow ones of the same rate send in the same instants, so that one frame of each may be
+/// too many.
+const MEASURED_EACH: u32 = 250;
 /// How many of the longest delays pass while a rate is measured, where packets are delayed.
 const DELAYS: u64 = 50;
 /// The backlog in packets of a class that is kept full: enough for its child never to run dry before the next
@@ -97,7 +100,7 @@ impl<'r> Bench<'r> {
     /// Machines on which the qdisc of a command of tc is as the command would make it with these words;
     /// `None`: they cannot be parsed.
     pub(crate) fn rebuilt(reading: &'r PolicyModel, words: &[String]) -> Option<Bench<'r>> {
-        let parsed = tc::parse(words, &Env::default()).ok()?;
+        let parsed = tc::parse(words, &reading.env()).ok()?;
         let tc::TcCommand::Apply(Op::Qdisc(op)) = parsed.command else { return None };
         let op = QdiscOp { verb: Verb::Change, ..op };
         Some(Bench { reading, instead: Some(Op::Qdisc(op)), rigs: BTreeMap::new() })
@@ -159,14 +162,15 @@ impl<'r> Bench<'r> {
     }
 
     /// How many of [`WATCHED`] frames with this ECN field a class's queue marks, in which so many frames are
-    /// kept waiting; `None`: it cannot be measured, or nothing limits what leaves.
+    /// kept waiting if it takes them, and how many waited at most; `None`: it cannot be measured, or nothing
+    /// limits what leaves.
     pub(crate) fn marked(
         &mut self,
         dev: &str,
         class: Handle,
         frame: u32,
         (backlog, ecn): (u32, u8),
-    ) -> Option<u32> {
+    ) -> Option<(u32, u32)> {
         marked(self.rig(dev, frame, &[class])?, class, backlog, ecn)
     }
 
@@ -306,12 +310,13 @@ fn stretch(rig: &mut Rig, class: Handle, others: &[Handle], turn: u32) -> Option
     }
     let turns = (turn / rig.frame.max(1) + 1).checked_mul(TURNS)?.checked_mul(all.len() as u32)?;
     let frames = MEASURED.max(turns);
-    if frames as usize > MAX_SENT {
+    let skipped = rig.skipped(SKIPPED);
+    if frames.saturating_add(skipped) as usize > MAX_SENT {
         return None;
     }
     let (mut longest, mut now) = (Stretch { bytes: 0, wait: Nanos(0) }, Stretch { bytes: 0, wait: Nanos(0) });
     let mut begun = None;
-    for sent in 0..SKIPPED + frames {
+    for sent in 0..skipped + frames {
         let number = rig.next()?;
         let _ = rig.offer(*all.get(number as usize)?, number);
         if number == 0 {
@@ -319,7 +324,7 @@ fn stretch(rig: &mut Rig, class: Handle, others: &[Handle], turn: u32) -> Option
             continue;
         }
         // What the buckets held at first is no turn; nor is what began with it.
-        if let Some(begun) = begun.filter(|_| sent >= SKIPPED) {
+        if let Some(begun) = begun.filter(|_| sent >= skipped) {
             now.wait = rig.now.since(begun);
             longest = if now.bytes > longest.bytes { now } else { longest };
         }
@@ -337,8 +342,9 @@ fn survivors(rig: &mut Rig, class: Handle, offered: u32) -> u32 {
     (0..offered).take_while(|_| rig.next().is_some()).count() as u32
 }
 
-/// Keeps so many frames of one ECN field waiting, and counts those that leave with CE.
-fn marked(rig: &mut Rig, class: Handle, backlog: u32, ecn: u8) -> Option<u32> {
+/// Keeps so many frames of one ECN field waiting, where the queue takes them; counts those that leave with
+/// CE, and those that waited at most.
+fn marked(rig: &mut Rig, class: Handle, backlog: u32, ecn: u8) -> Option<(u32, u32)> {
     let begun = rig.now;
     // Each is a flow of its own: choke drops two of the same.
     let mut port = 0_u16;
@@ -351,13 +357,14 @@ fn marked(rig: &mut Rig, class: Handle, backlog: u32, ecn: u8) -> Option<u32> {
     for _ in 0..backlog {
         offer(rig);
     }
-    let mut marked = 0;
+    let (mut marked, mut waited) = (0, 0);
     for _ in 0..WATCHED {
+        waited = waited.max(rig.gateway.qlen(rig.device));
         let left = rig.next_packet()?;
         marked += u32::from(left.ecn == CE);
         offer(rig);
     }
-    (rig.now > begun).then_some(marked)
+    (rig.now > begun).then_some((marked, waited))
 }
 
 /// Fills the queue of `class` at once with frames, at most `most` of them, while `others` always have
@@ -514,6 +521,8 @@ struct Rig {
     delay: Nanos,
     /// Something on the device drops or duplicates packets on purpose: the backlog is counted.
     counted: bool,
+    /// Bytes that leave until its buckets hold no more than they always do, bit by bit.
+    settling: u64,
 }
 
 /// A frame that left.
@@ -522,6 +531,40 @@ struct Departed {
     ident: u32,
     /// Its ECN field.
     ecn: u8,
+}
+
+/// What a bucket adds to a rate by emptying so many times as slowly is not waited for.
+const MOST_TIMES: u128 = 50;
+
+/// Bytes that may leave before the buckets of a device's classes and of its tbf are as empty as they become
+/// when all is busy: a bucket empties as fast as the next limit exceeds its rate.
+fn settling(gateway: &mut Gateway, device: DeviceId) -> u64 {
+    let bytes = |rate: Rate, bucket: Ticks, limit: Rate| {
+        let held = u128::from(rate.0).saturating_mul(bucket.duration().0.into()) / 1_000_000_000;
+        let until = match limit.0.checked_sub(rate.0) {
+            // It never empties: the next limit keeps it full.
+            Some(0) => 0,
+            // As good as never: what it adds to the rate is little.
+            Some(more) if u128::from(more) * MOST_TIMES < u128::from(limit.0) => held * MOST_TIMES,
+            Some(more) => held.saturating_mul(limit.0.into()) / u128::from(more),
+            None => held,
+        };
+        u64::try_from(until).unwrap_or(u64::MAX)
+    };
+    let mut sum = 0_u64;
+    for class in gateway.classes(CARRIED_OUT_AT, device) {
+        let ClassParams::Htb(htb) = &class.params else { continue };
+        // What lends has no limit of its own but that of what is above it.
+        let own = bytes(htb.rate.rate, htb.buffer, htb.ceil.rate);
+        let lent = bytes(htb.ceil.rate, htb.cbuffer, Rate(htb.ceil.rate.0.saturating_mul(2)));
+        sum = sum.saturating_add(own).saturating_add(lent);
+    }
+    for qdisc in gateway.qdiscs(CARRIED_OUT_AT, device) {
+        let QdiscParams::Tbf(tbf) = &qdisc.params else { continue };
+        let peak = tbf.peak.as_ref().map_or(Rate(u64::MAX), |peak| peak.rate);
+        sum = sum.saturating_add(bytes(tbf.rate.rate, tbf.buffer, peak));
+    }
+    sum
 }
 
 /// The command that takes a device's clsact away.
@@ -548,7 +591,14 @@ impl Rig {
         }
         let delay = longest_delay(reading, dev);
         let counted = reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && qdisc.kind == Kind::Netem);
-        Some(Rig { gateway, device, pool, draws, now: CARRIED_OUT_AT, frame: 0, delay, counted })
+        let settling = settling(&mut gateway, device);
+        Some(Rig { gateway, device, pool, draws, now: CARRIED_OUT_AT, frame: 0, delay, counted, settling })
+    }
+
+    /// Frames that leave before a rate is measured.
+    fn skipped(&self, least: u32) -> u32 {
+        let settling = self.settling / u64::from(self.frame.max(1));
+        least.max(u32::try_from(settling).unwrap_or(u32::MAX))
     }
 
     /// The backlog in packets, where it is read.
@@ -563,15 +613,15 @@ impl Rig {
             return None;
         }
         let mut room = if self.delay > Nanos(0) { ROOMY } else { FEW };
-        let frames = |few: u32| few.max(8 * classes.len() as u32);
+        let frames = |few: u32, each: u32| few.max(each * classes.len() as u32).min(MAX_SENT as u32 / 3);
         while room as usize * classes.len() <= MAX_PACKETS / 2 {
             let mut busy = Busy::new(classes, room, 0);
             busy.begin(self);
             // What the buckets held at first is not the rate.
-            self.leave(&mut busy, frames(SKIPPED), 4)?;
+            self.leave(&mut busy, self.skipped(frames(SKIPPED, 8)), 4)?;
             let begun = self.now;
             busy.left.fill(0);
-            let sent = self.leave(&mut busy, frames(MEASURED), DELAYS)?;
+            let sent = self.leave(&mut busy, frames(MEASURED, MEASURED_EACH), DELAYS)?;
             let took = self.now.since(begun);
             if busy.had_enough(took, self.delay) {
                 return Some((self.rate_since(begun, sent)?, room));

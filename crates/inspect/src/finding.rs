@@ -73,13 +73,13 @@ rules! {
     LeafFilter "R10" "filter-on-leaf" "Filters on a class without children: they are never consulted.",
     Default "R11" "default-class" "No default class, or one that does not exist: such packets bypass the \
     shaping.",
-    Burst "R12" "burst" "A burst that cannot hold one frame, a policer's that cannot hold ten, one too \
-    small for the rate at the machine's timer, or one that holds a second of its rate.",
+    Burst "R12" "burst" "A burst that cannot hold one frame, a policer's that cannot hold ten, or one \
+    that holds a second of its rate.",
     Limit "R13" "limit" "A queue too short for the link's round trip, or so long that it is the delay it \
     should prevent.",
     OtherProtocols "R14" "other-protocols" "IPv6, ARP and other protocols that no filter matches.",
     Flush "R15" "foreign-rules" "Tables flushed that others may use.",
-    Overhead "R16" "overhead" "Link overhead missing, or counted twice.",
+    Overhead "R16" "overhead" "Link overhead that is counted twice.",
     Units "R17" "units" "Units that mean something else: kbps is kilobytes, a bare rate is bits, a bare \
     time microseconds.",
     Collisions "R18" "hash-collisions" "Hosts or flows that share a bucket by chance.",
@@ -97,6 +97,8 @@ rules! {
     rewritten; cake that should share between hosts and sees one.",
     Nqb "R28" "nqb-priority" "Packets marked NQB (DSCP 45) that are served before unmarked ones.",
     L4s "R29" "l4s-classic-ecn" "A single queue that marks packets of L4S senders (ECT(1)) as those of classic ECN.",
+    Release "R30" "release" "A qdisc that the release of Linux does not have, or what changes for it between two \
+        (`--linux 6.1..7.2`).",
     Refused "C1" "refused" "A command that the tool or the kernel refuses.",
     Unlimited "C2" "no-rate" "Classes and priorities without a rate: the queue builds up elsewhere, and \
     they have no effect.",

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{ClassDump, QdiscDump};
+use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{Kind, Op, Verb};
 
 /// A qdisc or class of a device, the devices numbered.
-type Key = (usize, Handle);
+pub(crate) type Key = (usize, Handle);
 
 /// Numbers of operations, qdiscs and classes by what they are about.
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ impl Index {
         })
     }
 
-    fn known(&self, dev: &str) -> Option<usize> {
+    pub(crate) fn known(&self, dev: &str) -> Option<usize> {
         self.devices.iter().position(|name| name == dev)
     }
 
@@ -100,16 +100,20 @@ impl Index {
         by_place.max(self.qdisc_makers.get(&(dev, handle))).copied()
     }
 
-    /// Operations on filters of a shared block, in order.
-    pub(crate) fn block_ops(&self, block: u32) -> impl DoubleEndedIterator<Item = usize> {
-        let (dev, key) = of_block(block);
-        self.known(dev).and_then(|dev| self.filter_ops.get(&(dev, key))).into_iter().flatten().copied()
+    /// The operations on filters, by where they put them, in order.
+    pub(crate) fn filter_lists(&self) -> impl Iterator<Item = (Key, &[usize])> {
+        self.filter_ops.iter().map(|(place, ops)| (*place, ops.as_slice()))
     }
 
-    /// Operations on filters of a parent, in order; then those that named none.
-    pub(crate) fn filter_ops(&self, dev: &str, parent: Handle) -> impl DoubleEndedIterator<Item = usize> {
-        let of = |parent| self.known(dev).and_then(|dev| self.filter_ops.get(&(dev, parent)));
-        of(Handle::NONE).into_iter().chain(of(parent)).flatten().copied()
+    /// Where the operations on a filter's list are noted: those that name its parent, then those that name
+    /// none.
+    pub(crate) fn filter_places(&self, dump: &FilterDump) -> impl Iterator<Item = Key> {
+        let (dev, parents) = match dump.block {
+            0 => (dump.dev.as_str(), [Some(dump.parent), Some(Handle::NONE)]),
+            block => (of_block(block).0, [Some(of_block(block).1), None]),
+        };
+        let dev = self.known(dev);
+        parents.into_iter().flatten().filter_map(move |parent| Some((dev?, parent)))
     }
 
     pub(crate) fn class(&self, dev: &str, class: Handle) -> Option<usize> {

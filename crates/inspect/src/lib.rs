@@ -15,6 +15,7 @@ mod finding;
 mod index;
 mod l4s;
 mod lost;
+mod makers;
 mod packet;
 mod probe;
 mod reach;
@@ -37,7 +38,7 @@ pub use reading::{
     CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, ClassNames, Frame, PolicyInput, PolicyModel, Source,
     SourceLocation, Step, Word, ignored_failures, shown_class_name,
 };
-pub use rules::{assumed_speeds, check};
+pub use rules::{assumed_speeds, check, not_known, not_known_of};
 pub use uses::{MarkingRule, Uses, asked_mark};
 
 /// The examples of the README are run, too.

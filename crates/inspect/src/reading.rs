@@ -2,16 +2,18 @@
 
 use crate::index::Index;
 use crate::lost::{Lost, Makers, is_ignored_failure, not_built};
+use crate::makers::FilterMakers;
 pub use crate::step::{Frame, SourceLocation, Step, Word};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
-use tidegate_packet::{Dissector, Handle, Pool, RandomSource, Rate, Seeded, Time};
+use tidegate_packet::{Handle, KernelModel, LinuxVersion, Pool, RandomSource, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Family, NetfilterRule, NfCommand, NfOp};
-use tidegate_policy::{Act, FilterOp, Op, RouteParams};
+use tidegate_policy::{Act, Op};
 use tidegate_syntax::tc::refusal_lines;
 use tidegate_syntax::units::parse_classid;
+use tidegate_syntax::{Env, TcVersion};
 
 /// When a policy is carried out: a machine's clock does not begin at nothing.
 pub const CARRIED_OUT_AT: Time = Time(1_000_000_000);
@@ -42,8 +44,10 @@ pub struct PolicyInput {
     pub devices: Vec<(String, DeviceSpec)>,
     /// The devices that are down after the last command.
     pub down: Vec<String>,
-    /// How far the machine looks into packets.
-    pub dissector: Dissector,
+    /// The kernel of the machine.
+    pub kernel: KernelModel,
+    /// Its tc.
+    pub tc: TcVersion,
     /// What the kernel would have written to its log.
     pub kernel_log: Vec<String>,
     /// Scripts are among the files: what they use and do not make must be there before.
@@ -80,7 +84,12 @@ pub struct PolicyModel {
     pub compiled: bool,
     /// The ports of bridges, each with its bridge.
     pub ports: Vec<(String, String)>,
+    /// A later release of Linux than the kernel's: what changes until then is noted.
+    pub until: Option<LinuxVersion>,
+    /// And one of tc.
+    pub tc_until: Option<TcVersion>,
     pub(crate) index: Index,
+    makers: FilterMakers,
     pub(crate) lost: Lost,
     /// Leaf classes that no packet comes to, as far as that was decided.
     pub(crate) idle: BTreeSet<(String, Handle)>,
@@ -89,15 +98,16 @@ pub struct PolicyModel {
     /// The longest frames of leaf classes to which only short ones come.
     pub(crate) short: BTreeMap<(String, Handle), u32>,
     devices: Vec<(String, DeviceSpec)>,
-    dissector: Dissector,
+    kernel: KernelModel,
+    tc: TcVersion,
     scripts: bool,
 }
 
 impl PolicyModel {
     /// Takes in what was read.
     pub fn new(given: PolicyInput) -> PolicyModel {
-        let PolicyInput { sources, steps, ops, devices, down, dissector, kernel_log, scripts } = given;
-        let mut gateway = machine(&devices, dissector, &ops);
+        let PolicyInput { sources, steps, ops, devices, down, kernel, tc, kernel_log, scripts } = given;
+        let mut gateway = machine(&devices, kernel, &ops);
         let now = CARRIED_OUT_AT;
         let ids: Vec<_> = gateway.devices().collect();
         let qdiscs: Vec<QdiscDump> = ids.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
@@ -119,6 +129,7 @@ impl PolicyModel {
             }
         }
         let index = Index::new(&ops, &qdiscs, &classes);
+        let makers = FilterMakers::new(&ops, &filters, &index);
         let lost = Lost::of(&steps);
         PolicyModel {
             sources,
@@ -133,13 +144,17 @@ impl PolicyModel {
             names: ClassNames::new(),
             compiled: false,
             ports: Vec::new(),
+            until: None,
+            tc_until: None,
             index,
+            makers,
             lost,
             idle: BTreeSet::new(),
             policed: BTreeMap::new(),
             short: BTreeMap::new(),
             devices,
-            dissector,
+            kernel,
+            tc,
             scripts,
         }
     }
@@ -148,6 +163,11 @@ impl PolicyModel {
     /// others.
     pub fn is_cut_short(&mut self) {
         self.lost.anything = true;
+    }
+
+    /// Are there scripts among the files?
+    pub(crate) fn is_script(&self) -> bool {
+        self.scripts
     }
 
     /// The devices that scripts must find there: no command made them.
@@ -160,14 +180,29 @@ impl PolicyModel {
         self.devices.iter().any(|(own, _)| own == name)
     }
 
+    /// The kernel of the machine.
+    pub fn kernel(&self) -> KernelModel {
+        self.kernel
+    }
+
+    /// The tc of the machine.
+    pub(crate) fn tc(&self) -> TcVersion {
+        self.tc
+    }
+
+    /// How its commands are read.
+    pub(crate) fn env(&self) -> Env {
+        Env { tc: self.tc, linux: self.kernel.linux, ..Env::default() }
+    }
+
     /// Another machine with this policy, on which packets may be tried.
     pub fn machine(&self) -> Gateway {
-        machine(&self.devices, self.dissector, &self.ops)
+        machine(&self.devices, self.kernel, &self.ops)
     }
 
     /// The machine as it was before the first command.
     pub fn machine_before(&self) -> Gateway {
-        machine(&self.devices, self.dissector, &[])
+        machine(&self.devices, self.kernel, &[])
     }
 
     /// Whether the commands come from a policy in a language of its own. Then the user wrote no commands.
@@ -286,40 +321,7 @@ impl PolicyModel {
     /// The operation that made a filter: of several equal ones the last; where there are as many filters,
     /// each has its own.
     pub fn maker_of_filter(&self, dump: &FilterDump) -> Option<usize> {
-        let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
-        let makes = |at: &usize, wanted: u16| {
-            let Op::Filter(FilterOp { pref, protocol, chain, params: Some(given), handle: named, .. }) =
-                &self.ops[*at]
-            else {
-                return false;
-            };
-            let place = *pref == wanted && (*protocol == 0 || *protocol == dump.protocol);
-            // u32 lists its tables by preference, those of other chains included.
-            let listed = *chain == dump.chain || dump.kind == "u32";
-            place && listed && same_filter(given, *named, params, *handle)
-        };
-        let ops = || -> Box<dyn DoubleEndedIterator<Item = usize> + '_> {
-            match dump.block {
-                0 => Box::new(self.index.filter_ops(&dump.dev, dump.parent)),
-                block => Box::new(self.index.block_ops(block)),
-            }
-        };
-        // A command without a preference makes a list of its own, before all that are there.
-        let is_named = ops().any(|at| makes(&at, dump.pref));
-        // Equal filters behind this one: the makers are in the same order.
-        let list = |one: &FilterDump| (one.block, one.parent, one.protocol, one.chain);
-        let is_twin = |other: &&FilterDump| match &other.entry {
-            FilterEntry::Filter { handle: number, params: like, .. } if is_named => {
-                other.pref == dump.pref && number > handle && same_twin(like, params)
-            }
-            FilterEntry::Filter { handle: number, params: like, .. } => {
-                other.pref < dump.pref && same_filter(like, *number, params, *handle)
-            }
-            _ => false,
-        };
-        let here = self.filters.iter().filter(|other| other.dev == dump.dev && list(other) == list(dump));
-        let wanted = if is_named { dump.pref } else { 0 };
-        nth_or_last(ops().rev().filter(|at| makes(at, wanted)), here.filter(is_twin).count())
+        self.makers.of(dump, &self.index)
     }
 
     /// The operation that put a rule into a chain of a table; of several equal ones, the one after `before`
@@ -346,50 +348,12 @@ impl PolicyModel {
         makers.get(before).or(makers.last()).copied()
     }
 
-    /// The operations that gave the qdiscs and classes which are there in the end their values.
+    /// The operations that gave the qdiscs, classes and filters which are there in the end their values.
     pub fn lasting(&self) -> BTreeSet<usize> {
         let qdiscs = self.qdiscs.iter().filter_map(|qdisc| self.maker_of_qdisc(qdisc));
         let classes = self.classes.iter().filter_map(|class| self.maker_of_class(&class.dev, class.classid));
-        qdiscs.chain(classes).collect()
-    }
-}
-
-/// Whether two filters of one preference may have the same conditions and exist both.
-fn same_twin(first: &tidegate_policy::FilterParams, second: &tidegate_policy::FilterParams) -> bool {
-    use tidegate_policy::FilterParams::{Basic, U32};
-    match (first, second) {
-        (U32(_), U32(_)) | (Basic(_), Basic(_)) => same_filter(first, 0, second, 0),
-        _ => false,
-    }
-}
-
-/// An item by its number; where there are fewer, the last.
-fn nth_or_last(items: impl Iterator<Item = usize>, number: usize) -> Option<usize> {
-    items.take(number + 1).last()
-}
-
-fn same_filter(
-    given: &tidegate_policy::FilterParams,
-    named: u32,
-    shown: &tidegate_policy::FilterParams,
-    handle: u32,
-) -> bool {
-    use tidegate_policy::FilterParams::{Basic, Cgroup, Flow, Flower, Fw, Matchall, Route, U32};
-    // By the kind in the command, so that the compiler checks that every kind is handled.
-    match given {
-        Fw(a) => matches!(shown, Fw(b) if named == handle && a.classid == b.classid),
-        U32(a) => matches!(shown, U32(b) if a.keys == b.keys && a.mark == b.mark && a.classid == b.classid),
-        Flow(a) => matches!(shown, Flow(b) if a.keys == b.keys),
-        Matchall(_) => matches!(shown, Matchall(_)),
-        Route(a) => {
-            let what = |it: &RouteParams| (it.from, it.to, it.order, it.classid);
-            matches!(shown, Route(b) if what(a) == what(b))
-        }
-        Cgroup(a) => matches!(shown, Cgroup(b) if named == handle && a == b),
-        Basic(a) => matches!(shown, Basic(b) if a.classid == b.classid && a.terms == b.terms),
-        Flower(a) => {
-            matches!(shown, Flower(b) if a.classid == b.classid && a.keys == b.keys && a.indev == b.indev)
-        }
+        let filters = self.filters.iter().filter_map(|filter| self.maker_of_filter(filter));
+        qdiscs.chain(classes).chain(filters).collect()
     }
 }
 
@@ -403,9 +367,9 @@ pub(crate) struct Policed {
 }
 
 /// A machine with these devices on which these operations were carried out.
-fn machine(devices: &[(String, DeviceSpec)], dissector: Dissector, ops: &[Op]) -> Gateway {
+fn machine(devices: &[(String, DeviceSpec)], kernel: KernelModel, ops: &[Op]) -> Gateway {
     let mut gateway = Gateway::new();
-    gateway.set_dissector(dissector);
+    gateway.set_kernel(kernel);
     for (name, spec) in devices {
         gateway.add_device(name, *spec);
     }

@@ -1,6 +1,6 @@
 //! What a file is, from its first lines.
 
-use super::nothing::NOTHING_FOUND;
+use super::{nothing::NOTHING_FOUND, tcjson};
 use std::fmt;
 use std::path::Path;
 use tidegate_capture::TOOLS;
@@ -144,10 +144,11 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<InputFormat, FormatError> {
     if [".md", ".markdown"].into_iter().any(has_extension) {
         return Err(FormatError::NotText("is Markdown; save the commands in it as a file of their own"));
     }
-    if text.trim_start().starts_with(['[', '{']) {
-        match why_no_json(text) {
-            None => return json(text),
-            Some(why) if begins_as_objects(text) && names_kinds(text) => {
+    if tcjson::begins_as_json(text) {
+        let documents = tcjson::without_headings(text);
+        match why_no_json(&documents) {
+            None => return json(&documents),
+            Some(why) if begins_as_objects(&documents) && names_kinds(text) => {
                 return Err(FormatError::BrokenTcJson(why));
             }
             Some(_) => {}
@@ -171,6 +172,12 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<InputFormat, FormatError> {
     }
     if tc::is_listing(text) {
         return Ok(InputFormat::Listing);
+    }
+    if has_prompt(first) {
+        return Err(FormatError::NotText(
+            "has a terminal's prompts before its commands (`$ tc …`); save the commands without them, or a listing \
+             of tc without commands that change it",
+        ));
     }
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let begins = words(first);
@@ -287,6 +294,11 @@ fn is_interface(words: &[String]) -> bool {
     keyword.starts_with("interface") && ["input", "output", "bidirectional"].contains(&way.as_str())
 }
 
+/// A command as a terminal shows it, behind its prompt.
+fn has_prompt(line: &str) -> bool {
+    tc::listing_heading(line).is_some_and(|heading| heading.is_command)
+}
+
 fn is_nft(words: &[String]) -> bool {
     let about =
         ["table", "chain", "rule", "ruleset", "set", "map", "inet", "ip", "ip6", "bridge", "netdev", "arp"];
@@ -376,7 +388,11 @@ mod tests {
             ("a.toml", "x\n", Ok(InputFormat::Short)),
             ("a", ". ./lib.sh\nstart\n", Ok(InputFormat::Script)),
             ("a", "qdisc htb 1: root refcnt 2 r2q 10\n", Ok(InputFormat::Listing)),
+            ("a", "root@gw:~# tc qdisc\nqdisc htb 1: root refcnt 2 r2q 10\n", Ok(InputFormat::Listing)),
             ("a", "[{\"kind\":\"htb\"}]\n[]\n", Ok(InputFormat::TcJson)),
+            ("a", "# dev eth0\n[{\"kind\":\"htb\"}]\n$ tc -j class\n[]\n", Ok(InputFormat::TcJson)),
+            ("a", "# a comment\n[link]\nup = \"1mbit\"\n", Ok(InputFormat::Short)),
+            ("a", "$TC qdisc add dev eth0 root fq\n", Ok(InputFormat::Script)),
             (
                 "a",
                 "[{\"protocol\":\"ip\",\"kind\":\"fw\",\"options\":{handle 0xa classid 1:10 }}]",
@@ -396,6 +412,9 @@ mod tests {
         assert!(text_of(&[0xd4, 0xc3, 0xb2, 0xa1, 0]).contains("pcap"));
         assert!(text_of(b"Chain OUTPUT (policy ACCEPT)\n").contains("iptables-save"));
         assert!(text_of(b"<html>").contains("HTML"));
+        for line in ["$ tc qdisc add dev eth0 root fq\n", "ann@gw:~$ sudo tc qdisc add dev eth0 root fq\n"] {
+            assert!(text_of(line.as_bytes()).contains("prompts"), "{line}");
+        }
         let markdown = sniff("policy.md", b"# Shape\n\ntc qdisc add dev eth0 root sfq\n");
         assert!(markdown.expect_err("no script").to_string().contains("Markdown"));
         let script = sniff("policy.md", b"#!/bin/sh\ntc qdisc add dev eth0 root sfq\n");

@@ -57,9 +57,10 @@ use std::time::Duration;
 use tidegate_capture::{CaptureError, CaptureOptions, DEFAULT_TIMEOUT, Exit, Output, ScriptRun, Trouble};
 use tidegate_gateway::DeviceSpec;
 use tidegate_inspect::{CARRIED_OUT_AT, PolicyInput, PolicyModel, Source, Step, Word};
-use tidegate_packet::{Dissector, Pool, Seeded};
+use tidegate_packet::{KernelModel, LinuxVersion, Pool, Seeded};
 use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_shims::Machine;
+use tidegate_syntax::TcVersion;
 use tidegate_sys::input_file;
 use traced::Traced;
 
@@ -94,8 +95,14 @@ pub struct ReadOptions {
     pub sandbox: SandboxOptions,
     /// What happens to a script's output.
     pub output: Output,
-    /// How far the machine looks into packets.
-    pub dissector: Dissector,
+    /// The kernel of the machine.
+    pub kernel: KernelModel,
+    /// Its tc.
+    pub tc: TcVersion,
+    /// A later release: a check also says what changes until then.
+    pub until: Option<LinuxVersion>,
+    /// And one of tc.
+    pub tc_until: Option<TcVersion>,
     /// The seed of what is drawn meanwhile.
     pub seed: u64,
     /// The kernel that the policy is for has no cake: a short policy that leaves its queues open comes to an
@@ -113,7 +120,10 @@ impl Default for ReadOptions {
             devices: Vec::new(),
             sandbox: SandboxOptions::default(),
             output: Output::Collect,
-            dissector: Dissector::Modern,
+            kernel: KernelModel::default(),
+            tc: TcVersion::default(),
+            until: None,
+            tc_until: None,
             seed: 1,
             without_cake: false,
             batches_go_on: false,
@@ -147,6 +157,8 @@ pub struct LoadedPolicy {
     draws: Seeded,
     /// The words of the line (its file's number, its own) that was looked at last.
     line_words: Option<((usize, usize), LineWords)>,
+    until: Option<LinuxVersion>,
+    tc_until: Option<TcVersion>,
 }
 
 /// Why a file could not be taken in.
@@ -227,13 +239,19 @@ impl LoadedPolicy {
     }
 
     /// What is left out of other programs' settings, or done otherwise, as they are read as short policies,
-    /// and what listings do not say: a sentence each.
+    /// what listings do not say, and what is not known of the kernel: a sentence each.
     pub fn left_out(&self) -> impl Iterator<Item = String> {
         let is_read = |format: InputFormat| {
             short::is_short(format) || matches!(format, InputFormat::Listing | InputFormat::TcJson)
         };
         let read = self.outcomes.iter().zip(&self.formats).filter(move |(_, format)| is_read(**format));
-        read.flat_map(|(outcome, _)| outcome.notes.iter().cloned())
+        read.flat_map(|(outcome, _)| outcome.notes.iter().cloned()).chain(self.not_known_of_kernel())
+    }
+
+    /// What of the kernel's behaviour with the policy's qdiscs is not known.
+    pub fn not_known_of_kernel(&self) -> Option<String> {
+        let linux = self.machine.gateway.kernel().linux;
+        tidegate_inspect::not_known(linux, &self.reading().qdiscs)
     }
 
     /// Refuses a device that the user named and no command is about.
@@ -308,11 +326,13 @@ impl LoadedPolicy {
             ops: self.machine.log.clone(),
             devices: devices_before(&self.machine),
             down: self.machine.host.down().map(str::to_owned).collect(),
-            dissector: self.machine.gateway.dissector(),
+            kernel: self.machine.gateway.kernel(),
+            tc: self.machine.tc,
             kernel_log: self.machine.kernel_log.clone(),
             scripts: self.formats.contains(&InputFormat::Script),
         });
         reading.names.clone_from(&self.names);
+        (reading.until, reading.tc_until) = (self.until, self.tc_until);
         if self.outcomes.iter().any(|outcome| outcome.cut_short) {
             reading.is_cut_short();
         }
@@ -541,7 +561,8 @@ impl LoadedPolicy {
         let mut machine = Machine::for_script(devices.iter().map(String::as_str));
         machine.distributions = distributions::installed();
         machine.now = CARRIED_OUT_AT;
-        machine.gateway.set_dissector(options.dissector);
+        machine.gateway.set_kernel(options.kernel);
+        machine.tc = options.tc;
         LoadedPolicy {
             machine,
             formats: Vec::new(),
@@ -556,6 +577,8 @@ impl LoadedPolicy {
             devices,
             draws: Seeded::new(options.seed),
             line_words: None,
+            until: options.until,
+            tc_until: options.tc_until,
         }
     }
 

@@ -313,6 +313,7 @@ pub(super) fn carry_out(
         unfinished: None,
         missing_arguments: None,
         missing_files: None,
+        unanswered: None,
         remarks: Vec::new(),
         arguments: 0,
         question: None,

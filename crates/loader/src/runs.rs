@@ -6,8 +6,9 @@ use crate::{LoadError, LoadedPolicy, ReadOptions, SandboxOptions, distributions,
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tidegate_capture::{CaptureError, CaptureOptions, Output, PrintFn, ScriptRun, run_in_turn, to_streams};
-use tidegate_packet::{Dissector, Pool, Seeded, Time};
+use tidegate_packet::{KernelModel, Pool, Seeded, Time};
 use tidegate_shims::Machine;
+use tidegate_syntax::TcVersion;
 use tidegate_sys::input_file;
 
 /// When the script runs: a machine's clock does not begin at nothing.
@@ -22,8 +23,10 @@ pub struct RunOptions {
     pub devices: Vec<String>,
     /// The sandbox.
     pub sandbox: SandboxOptions,
-    /// How far the machine looks into packets.
-    pub dissector: Dissector,
+    /// The kernel of the machine.
+    pub kernel: KernelModel,
+    /// Its tc.
+    pub tc: TcVersion,
     /// What happens to the script's output,
     pub output: Output,
     /// and what prints it, where it is passed on.
@@ -36,7 +39,8 @@ impl Default for RunOptions {
             turns: vec![Vec::new()],
             devices: Vec::new(),
             sandbox: SandboxOptions::default(),
-            dissector: Dissector::Modern,
+            kernel: KernelModel::default(),
+            tc: TcVersion::default(),
             output: Output::Collect,
             print: to_streams,
         }
@@ -55,6 +59,8 @@ pub struct ScriptRuns {
     pub outcomes: Vec<ScriptRun>,
     /// It is a listing with nothing but the kernel's defaults: a sentence.
     pub only_defaults: Option<String>,
+    /// It is a script, whose output has what its commands said.
+    pub is_script: bool,
 }
 
 impl ScriptRuns {
@@ -113,10 +119,15 @@ impl ScriptRuns {
         Ok(ScriptRuns::of_loaded(Path::new(name), options, loaded))
     }
 
+    /// What is not known of the kernel, as [`LoadedPolicy::not_known_of_kernel`].
+    pub fn not_known_of_kernel(&mut self) -> Option<String> {
+        tidegate_inspect::not_known_of(&mut self.machine.gateway, self.machine.now)
+    }
+
     fn of_loaded(script: &Path, options: &RunOptions, loaded: LoadedPolicy) -> ScriptRuns {
         let LoadedPolicy { machine, outcomes, only_defaults, .. } = loaded;
         let (script, turns) = (script.to_owned(), options.turns.clone());
-        ScriptRuns { script, turns, machine, outcomes, only_defaults }
+        ScriptRuns { script, turns, machine, outcomes, only_defaults, is_script: false }
     }
 }
 
@@ -126,7 +137,8 @@ impl RunOptions {
         ReadOptions {
             devices: self.devices.clone(),
             sandbox: self.sandbox,
-            dissector: self.dissector,
+            kernel: self.kernel,
+            tc: self.tc,
             ..ReadOptions::default()
         }
     }
@@ -148,11 +160,12 @@ fn run_script(
     let mut machine = Machine::for_script(options.devices.iter().map(String::as_str));
     machine.distributions = distributions::installed();
     machine.now = STARTED;
-    machine.gateway.set_dissector(options.dissector);
+    machine.gateway.set_kernel(options.kernel);
+    machine.tc = options.tc;
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let shim = &mut machine.shim(&mut pool, &mut draws);
     let mut outcomes = run_in_turn(script, &options.turns, &capture, shim, before)?;
     outcomes.iter_mut().for_each(inside::point_inside);
     let (script, turns) = (script.to_owned(), options.turns.clone());
-    Ok(ScriptRuns { script, turns, machine, outcomes, only_defaults: None })
+    Ok(ScriptRuns { script, turns, machine, outcomes, only_defaults: None, is_script: true })
 }

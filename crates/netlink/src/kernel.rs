@@ -10,7 +10,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;
 use std::io;
-use tidegate_netlink_wire::numbers::{RTM_GETACTION, RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER};
+use tidegate_netlink_wire::numbers::{NLM_F_ACK, RTM_GETACTION, RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, Installed, QdiscDump};
 use tidegate_policy::{Filters, Kind, LinkDriver, LinkOp, Op};
@@ -113,6 +113,25 @@ impl Kernel {
         ops.into_iter().enumerate().try_for_each(|(at, op)| self.apply(op).map_err(|problem| (at, problem)))
     }
 
+    /// Sends operations of traffic control in one piece, with one acknowledgement: fewer calls than
+    /// [`Kernel::carry_out`], for changes of which those behind a refused one do no harm.
+    ///
+    /// # Errors
+    /// Why the first that was refused was; one that cannot be sent, before any is.
+    pub fn carry_out_together(&mut self, ops: &[Op]) -> Result<(), KernelError> {
+        let mut messages = Vec::with_capacity(ops.len());
+        for op in ops {
+            messages.push(self.message(op)?);
+        }
+        let Some(last) = messages.len().checked_sub(1) else { return Ok(()) };
+        let all = messages.iter().enumerate().map(|(at, message)| {
+            let flags = message.flags & !NLM_F_ACK | if at == last { NLM_F_ACK } else { 0 };
+            (message.kind, flags, &message.body[..])
+        });
+        let sent = self.talk.send_all(all).map_err(KernelError::Broken)?;
+        sent.map_err(|(_, refusal)| KernelError::Refused(refusal))
+    }
+
     /// The message for an operation of traffic control; one look-up for each device, however many operations
     /// name it.
     fn message(&mut self, op: &Op) -> Result<NetlinkMessage, KernelError> {
@@ -201,8 +220,25 @@ impl Kernel {
     /// As for [`Kernel::qdiscs`].
     pub fn root(&mut self, dev: &str) -> Result<Option<QdiscDump>, Unread> {
         let number = self.number(dev)?;
-        let (qdiscs, _) = decode::qdiscs(dev, number, &self.dump(RTM_GETQDISC, number, Handle::NONE)?)?;
-        Ok(qdiscs.into_iter().find(|qdisc| qdisc.parent == Handle::ROOT))
+        Ok(self.roots(&[(dev, number)])?.pop().flatten())
+    }
+
+    /// The root qdiscs of devices, by their numbers, with their counters, read at once; `None`: none that is
+    /// read. The names are for their dumps.
+    ///
+    /// # Errors
+    /// As for [`Kernel::qdiscs`].
+    pub fn roots(&mut self, devices: &[(&str, u32)]) -> Result<Vec<Option<QdiscDump>>, Unread> {
+        // The kernel lists the qdiscs of all devices whichever is asked for, so one listing is enough. It can
+        // report one qdisc alone, too, but then does so to every program that listens for changes.
+        let listed = self.listed(RTM_GETQDISC, &encode::all_question())?;
+        let mut all = Vec::with_capacity(devices.len());
+        for (dev, number) in devices {
+            let root = listed.iter().find(|body| decode::is_at(body, *number, Handle::ROOT));
+            let found = root.map(|body| decode::qdiscs(dev, *number, core::slice::from_ref(body)));
+            all.push(found.transpose()?.and_then(|(qdiscs, _)| qdiscs.into_iter().next()));
+        }
+        Ok(all)
     }
 
     /// The messages about everything that is installed on a device, filters included.
@@ -292,13 +328,20 @@ impl Kernel {
         Ok(reported)
     }
 
-    fn number(&self, dev: &str) -> Result<u32, Unread> {
+    /// The number of a device.
+    ///
+    /// # Errors
+    /// There is no such device.
+    pub fn number(&self, dev: &str) -> Result<u32, Unread> {
         self.links.index(dev).map_err(|_| Unread::NoDevice(dev.to_owned()))
     }
 
     fn dump(&mut self, kind: u16, number: u32, parent: Handle) -> Result<Vec<Vec<u8>>, Unread> {
-        let body = encode::question(number, parent);
-        let reported = self.talk.dump(kind, &body).map_err(|error| Unread::Broken(error.to_string()))?;
+        self.listed(kind, &encode::question(number, parent))
+    }
+
+    fn listed(&mut self, kind: u16, body: &[u8]) -> Result<Vec<Vec<u8>>, Unread> {
+        let reported = self.talk.dump(kind, body).map_err(|error| Unread::Broken(error.to_string()))?;
         // What is reported is of the type that makes such a thing, two below the one that requests it.
         Ok(reported
             .into_iter()

@@ -23,12 +23,25 @@ pub fn dissect(head: &Head, dissector: Dissector) -> FlowKeys {
         Dissector::Modern => usize::MAX,
         Dissector::Legacy => 0,
     };
-    let mut keys = read(head.ethertype(), head.network(), follow).0;
-    if !head.tags().is_empty() {
-        let inside = keys.vlan;
-        let mut tags = head.tags().iter().map(|(kind, tag)| Some((*tag, *kind))).chain(inside);
-        keys.vlan = core::array::from_fn(|_| tags.next().flatten());
+    if let [outermost, next, ..] = head.tags() {
+        return behind_tags(head, *outermost, next.0, follow);
     }
+    let mut keys = read(head.ethertype(), head.network(), follow).0;
+    if let [(kind, tag)] = head.tags() {
+        keys.vlan = [Some((*tag, *kind)), keys.vlan[0]];
+    }
+    keys
+}
+
+/// The keys of a packet with several tags. Linux 6.1 has the outermost beside the packet, and looks for the
+/// next behind the place of the network header: it takes the first bytes of that header for a tag.
+#[cold]
+fn behind_tags(head: &Head, (kind, tag): (u16, u16), next: u16, follow: usize) -> FlowKeys {
+    let mut keys = match head.lost_network() {
+        Some(bytes) => read(next, &bytes, follow).0,
+        None => read(next, head.network(), follow).0,
+    };
+    keys.vlan = [Some((tag, kind)), keys.vlan[0]];
     keys
 }
 
@@ -36,6 +49,10 @@ pub fn dissect(head: &Head, dissector: Dissector) -> FlowKeys {
 /// `None` where there is none.
 pub fn innermost(head: &Head, dissector: Dissector) -> Option<(u16, &[u8])> {
     let (mut ethertype, mut data) = (head.ethertype(), head.network());
+    if let [_, next, ..] = head.tags() {
+        // As for the keys: the network header is taken for a tag.
+        ethertype = next.0;
+    }
     let mut found = None;
     for _ in 0..MAX_HEADERS {
         match ethertype {

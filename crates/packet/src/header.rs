@@ -20,8 +20,10 @@ pub struct Head {
     rest: u16,
     /// Tags that actions put on, outermost first: EtherType and control information. The first `tagged` are
     /// there.
-    tags: [(u16, u16); 2],
+    tags: [(u16, u16); Head::TAGS],
     tagged: u8,
+    /// The kernel takes the link header for the network's: see [`Head::lose_network`].
+    is_lost: bool,
 }
 
 impl Default for Head {
@@ -33,8 +35,9 @@ impl Default for Head {
             summed: false,
             ethertype: 0,
             rest: 0,
-            tags: [(0, 0); 2],
+            tags: [(0, 0); Head::TAGS],
             tagged: 0,
+            is_lost: false,
         }
     }
 }
@@ -44,6 +47,8 @@ impl Head {
     pub const ETHERNET: usize = 14;
     /// Bytes kept from the network header on.
     pub const NETWORK: usize = 114;
+    /// Tags that actions may put on; Linux has no such limit.
+    pub const TAGS: usize = 4;
 
     /// From the bytes of a whole frame that begin with its Ethernet header, checksums written; what is too
     /// long is cut.
@@ -151,20 +156,61 @@ impl Head {
         &self.tags[..usize::from(self.tagged)]
     }
 
-    /// Puts a tag on; false: it has two.
+    /// Puts a tag on; false: it has [`Head::TAGS`].
     pub fn push_tag(&mut self, ethertype: u16, control: u16) -> bool {
-        if usize::from(self.tagged) == self.tags.len() {
+        if usize::from(self.tagged) == Head::TAGS {
             return false;
         }
-        self.tags = [(ethertype, control), self.tags[0]];
+        self.tags.copy_within(..Head::TAGS - 1, 1);
+        self.tags[0] = (ethertype, control);
         self.tagged += 1;
         true
     }
 
     /// Takes the outermost tag off, if there is one.
     pub fn pop_tag(&mut self) {
-        self.tags[0] = self.tags[1];
+        self.tags.copy_within(1.., 0);
         self.tagged = self.tagged.saturating_sub(1);
+        self.is_lost = false;
+    }
+
+    /// From now on the kernel takes the beginning of the frame for the network header, until a tag is taken
+    /// off (Linux 6.1: `csum` behind several tags).
+    pub fn lose_network(&mut self) {
+        self.is_lost = true;
+    }
+
+    /// Whether the kernel takes the beginning of the frame for the network header.
+    pub fn has_lost_network(&self) -> bool {
+        self.is_lost
+    }
+
+    /// What precedes the network header in the kernel's memory: the link header, and the tags but for the
+    /// outermost, which is beside the packet. With its length.
+    fn front(&self) -> ([u8; Head::ETHERNET + 4 * Head::TAGS], usize) {
+        let mut front = [0; Head::ETHERNET + 4 * Head::TAGS];
+        front[..12].copy_from_slice(&self.bytes[..12]);
+        let mut at = 12;
+        for (ethertype, control) in self.tags().iter().skip(1) {
+            front[at..at + 2].copy_from_slice(&ethertype.to_be_bytes());
+            front[at + 2..at + 4].copy_from_slice(&control.to_be_bytes());
+            at += 4;
+        }
+        front[at..at + 2].copy_from_slice(&self.bytes[12..14]);
+        (front, at + 2)
+    }
+
+    /// The bytes that the kernel takes for the network header and what follows, where that is not
+    /// [`Head::network`]: without the tag beside the packet.
+    pub(crate) fn lost_network(&self) -> Option<[u8; Head::ETHERNET + Head::NETWORK]> {
+        self.is_lost.then(|| {
+            let (front, len) = self.front();
+            let mut bytes = [0; Head::ETHERNET + Head::NETWORK];
+            let kept = bytes.len() - len;
+            bytes[..len].copy_from_slice(&front[..len]);
+            bytes[len..].copy_from_slice(&self.bytes[Head::ETHERNET..Head::ETHERNET + kept]);
+            bytes
+        })
     }
 
     /// The frame as it is on the wire, tags written in; what is too long is cut.
@@ -206,9 +252,12 @@ impl Head {
     /// the rest of such a word.
     pub const HEADROOM: i32 = 2;
 
-    /// The 32-bit big-endian word at `offset` from the network header (negative: in the Ethernet header);
-    /// `None` outside. What precedes the frame is taken for nothing.
+    /// The 32-bit big-endian word at `offset` from the network header (negative: in the Ethernet header, and
+    /// tags but for the outermost); `None` outside. What precedes the frame is taken for nothing.
     pub fn word(&self, offset: i32) -> Option<u32> {
+        if self.tagged > 1 {
+            return self.tagged_word(offset);
+        }
         let begin = offset.checked_add(Head::ETHERNET as i32)?;
         if begin == -Head::HEADROOM {
             let first = self.bytes[..usize::from(self.len)].get(..2)?;
@@ -219,6 +268,23 @@ impl Head {
         Some(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
 
+    /// A word of a packet with tags in its frame.
+    #[cold]
+    fn tagged_word(&self, offset: i32) -> Option<u32> {
+        let (front, len) = self.front();
+        let begin = offset.checked_add(if self.is_lost { 0 } else { len as i32 })?;
+        let mut word = [0; 4];
+        for (at, into) in (begin..).zip(&mut word) {
+            *into = match usize::try_from(at) {
+                Err(_) if begin >= -Head::HEADROOM => 0,
+                Err(_) => return None,
+                Ok(at) if at < len => front[at],
+                Ok(at) => *self.network().get(at - len)?,
+            };
+        }
+        Some(u32::from_be_bytes(word))
+    }
+
     /// Turns a bit of the frame round, if it is among the bytes kept.
     pub fn flip(&mut self, byte: usize, bit: u32) {
         if let Some(byte) = self.bytes[..usize::from(self.len)].get_mut(byte) {
@@ -226,11 +292,21 @@ impl Head {
         }
     }
 
-    /// The byte at `offset` from the network header (negative: in the Ethernet header), as far as bytes are
-    /// kept.
+    /// The byte at `offset` from the network header (negative: in the Ethernet header, and tags but for the
+    /// outermost), as far as bytes are kept.
     pub fn byte_at(&self, offset: i32) -> Option<u8> {
+        if self.tagged > 1 {
+            let (front, len) = self.front();
+            let at = usize::try_from(offset + if self.is_lost { 0 } else { len as i32 }).ok()?;
+            return front[..len].get(at).or_else(|| self.network().get(at - len)).copied();
+        }
         let at = usize::try_from(offset + Head::ETHERNET as i32).ok()?;
         self.bytes[..usize::from(self.len)].get(at).copied()
+    }
+
+    /// Bytes of tags in the frame before the network header: of all but the outermost.
+    pub fn tags_len(&self) -> u32 {
+        4 * u32::from(self.tagged.saturating_sub(1))
     }
 
     /// What the packet is held for: its outer EtherType.

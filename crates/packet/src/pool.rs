@@ -4,6 +4,7 @@
 use crate::dissect::{Dissector, dissect};
 use crate::flow::{Addrs, FlowKeys, HashKey};
 use crate::header::Head;
+use crate::linux::LinuxVersion;
 use crate::units::{FwMark, Handle};
 use alloc::vec::Vec;
 use core::hint::select_unpredictable;
@@ -76,7 +77,7 @@ pub struct Meta {
     pub tc_index: u8,
     /// What the qdisc that holds it wrote down about it.
     pub scratch: Scratch,
-    /// What it costs on the link, bytes: CAKE's, beside the words that all qdiscs share.
+    /// What it costs on the link, bytes: CAKE's, beside the words that all qdiscs share. In fq: its band.
     pub cost: u32,
     /// The flow hash under the pool's key, once requested; 0 before.
     hash: u32,
@@ -206,13 +207,9 @@ impl Meta {
     }
 }
 
-/// Memory that the kernel charges for a frame of `frame_len` bytes, by the steps of its allocator.
+/// Memory that Linux 6.1 charges for a frame of `frame_len` bytes; see [`LinuxVersion::truesize`].
 pub fn truesize(frame_len: u32) -> u32 {
-    match frame_len {
-        0..=176 => 768,
-        177..=688 => 1280,
-        _ => 2304,
-    }
+    LinuxVersion::V6_1.truesize(frame_len)
 }
 
 #[derive(Clone, Debug, Default)]
@@ -223,6 +220,8 @@ struct Cold {
     arrived: Option<FlowKeys>,
     /// The ends it will have behind the hooks it has not passed yet.
     inside: Option<Ends>,
+    /// It is the second copy of another.
+    is_duplicate: bool,
 }
 
 /// Addresses and ports.
@@ -603,9 +602,14 @@ impl Pool {
         let (head, keys, arrived) = (cold.head.clone(), cold.keys, cold.arrived);
         let copy = self.insert(self.meta(pkt).clone(), head)?;
         let cold = &mut self.cold[copy.0 as usize];
-        (cold.keys, cold.arrived) = (keys, arrived);
+        (cold.keys, cold.arrived, cold.is_duplicate) = (keys, arrived, true);
         self.note_copy(&copy, pkt);
         Some(copy)
+    }
+
+    /// Is it the second copy of another packet ([`Pool::duplicate`])?
+    pub fn is_duplicate(&self, pkt: &Pkt) -> bool {
+        self.cold[pkt.0 as usize].is_duplicate
     }
 
     /// Makes one bit of a packet's frame wrong. Its flow hash stays if it was requested before.

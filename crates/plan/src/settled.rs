@@ -1,8 +1,8 @@
 //! Parameters as they are compared: without what dumps do not report, and what means the same written alike.
 
 use tidegate_policy::{
-    Act, Action, ClassParams, Control, FilterParams, FlowOptions, GredParams, HtbParams, NetemParams,
-    QdiscParams, SizeTable,
+    Act, Action, ClassParams, Control, FilterParams, FlowOptions, FqBands, GredParams, HtbParams,
+    NetemParams, QdiscParams, SizeTable,
 };
 
 /// Those of a qdisc.
@@ -19,6 +19,13 @@ pub(crate) fn qdisc(params: &QdiscParams) -> QdiscParams {
                 (queue.forced_drop, queue.prob_drop, queue.forced_mark, queue.prob_mark) = (0, 0, 0, 0);
             }
         }
+        QdiscParams::Fq(params) => {
+            // Older kernels have no bands, and newer ones these where none were given.
+            let FqBands { priomap, weights } = FqBands::default();
+            params.priomap.get_or_insert(priomap);
+            params.weights.get_or_insert(weights);
+            params.offload_horizon_us.get_or_insert(0);
+        }
         // Its classes past all queues have as much space as the device's own, unless it was given.
         QdiscParams::Htb(HtbParams { direct_qlen, .. }) => *direct_qlen = None,
         QdiscParams::FqCodel(params) => {
@@ -30,7 +37,7 @@ pub(crate) fn qdisc(params: &QdiscParams) -> QdiscParams {
 }
 
 fn netem(params: &mut NetemParams) {
-    params.distribution = None;
+    (params.distribution, params.seed) = (None, None);
     params.correlations = params.correlations.filter(|all| all.delay | all.loss | all.duplicate != 0);
     params.reorder = params.reorder.filter(|(probability, _)| *probability != 0);
     params.corrupt = params.corrupt.filter(|(probability, _)| *probability != 0);

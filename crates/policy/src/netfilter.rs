@@ -225,8 +225,39 @@ pub struct NetfilterRule {
     pub first: Vec<NetfilterTarget>,
     /// What is done; `None` only counts.
     pub target: Option<NetfilterTarget>,
-    /// nft shows its counters: it was written with `counter`.
-    pub counter: bool,
+    /// nft shows its counts: it was written with `counter`, behind so many of its statements.
+    pub counter: Option<usize>,
+    /// Whether it is a part of a longer rule.
+    pub part: RulePart,
+}
+
+/// What a rule is of a rule as nft has it. nft evaluates conditions and statements in the order of the words;
+/// here conditions come first. A rule in which conditions stand behind `counter` or other statements is
+/// therefore several, one after the other with the same handle: each has the conditions of those before it
+/// and further ones, and is evaluated only where those before it held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RulePart {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Its beginning.
+    First,
+    /// Neither its beginning nor its end.
+    Middle,
+    /// Its end.
+    Last,
+}
+
+impl RulePart {
+    /// Does a further part follow?
+    pub const fn goes_on(self) -> bool {
+        matches!(self, RulePart::First | RulePart::Middle)
+    }
+
+    /// Does a part precede it?
+    pub const fn is_later(self) -> bool {
+        matches!(self, RulePart::Middle | RulePart::Last)
+    }
 }
 
 impl NetfilterRule {

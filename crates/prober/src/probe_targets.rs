@@ -12,8 +12,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_sys::icmp::{self, Icmp};
+use tidegate_sys::poll::{self, Readiness};
 use tidegate_sys::stamped;
 
 /// The most hosts at once.
@@ -76,6 +77,8 @@ struct Open {
 struct Target {
     address: IpAddr,
     socket: Option<Icmp>,
+    /// What waited at the socket when it was looked at last.
+    ready: Readiness,
     next: u64,
     open: VecDeque<Open>,
     asks_time: bool,
@@ -106,6 +109,7 @@ impl ProbeTargets {
         let target = |address: &IpAddr| Target {
             address: *address,
             socket: None,
+            ready: Readiness::default(),
             next: 0,
             open: VecDeque::new(),
             asks_time: address.is_ipv4(),
@@ -160,9 +164,21 @@ impl ProbeTargets {
         }
     }
 
-    /// The sockets, to wait for replies.
-    pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.targets.iter().filter_map(|target| Some(target.socket.as_ref()?.as_fd()))
+    /// Waits until one of these descriptors is ready, or something came from a host, or the time is over;
+    /// which of the descriptors are ready. [`ProbeTargets::collect`] then reads what came, and nothing else.
+    ///
+    /// # Errors
+    /// What `poll(2)` reports.
+    pub fn wait(&mut self, others: &[BorrowedFd<'_>], limit: Duration) -> io::Result<Vec<bool>> {
+        let own = self.targets.iter().filter_map(|target| Some(target.socket.as_ref()?.as_fd()));
+        let waited: Vec<BorrowedFd<'_>> = others.iter().copied().chain(own).collect();
+        let mut found = poll::ready(&waited, limit)?.into_iter();
+        let others = found.by_ref().take(others.len());
+        let others = others.map(|ready| ready.is_readable || ready.has_error).collect();
+        for target in self.targets.iter_mut().filter(|target| target.socket.is_some()) {
+            target.ready = found.next().unwrap_or_default();
+        }
+        Ok(others)
     }
 
     /// Sends a probe to a host; one that cannot be sent counts as lost later.
@@ -189,7 +205,7 @@ impl ProbeTargets {
         }
     }
 
-    /// Reads replies, and finds what is lost by now.
+    /// Reads the replies that [`ProbeTargets::wait`] saw, and finds what is lost by now.
     pub fn collect(&mut self, clock: &mut ProbeClock, events: &mut Vec<TargetEvent>) {
         for at in 0..self.targets.len() {
             self.read(at, clock, events);
@@ -216,11 +232,19 @@ impl ProbeTargets {
         let (sign, buffer) = (self.sign, &mut self.buffer);
         let target = &mut self.targets[at];
         let Some(socket) = &target.socket else { return };
-        for _ in 0..MAX_READ {
+        let Readiness { is_readable, has_error } = std::mem::take(&mut target.ready);
+        if has_error {
             // Errors that came back are not needed: what is not answered is lost.
-            if matches!(stamped::notice(socket, buffer), Ok(Some(_))) {
-                continue;
+            for _ in 0..MAX_READ {
+                if !matches!(stamped::notice(socket, buffer), Ok(Some(_))) {
+                    break;
+                }
             }
+        }
+        if !is_readable {
+            return;
+        }
+        for _ in 0..MAX_READ {
             let came = match stamped::receive(socket, buffer) {
                 Ok(Some(came)) => came,
                 Ok(None) => return,
@@ -353,8 +377,7 @@ mod tests {
         targets.send(1, &clock);
         let mut events = Vec::new();
         for _ in 0..100 {
-            let sockets: Vec<_> = targets.sockets().collect();
-            tidegate_sys::poll::readable(&sockets, std::time::Duration::from_millis(50)).expect("sockets");
+            targets.wait(&[], Duration::from_millis(50)).expect("sockets");
             targets.collect(&mut clock, &mut events);
             if events.len() >= 2 {
                 break;

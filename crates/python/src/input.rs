@@ -5,8 +5,9 @@ use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_loader::{LoadedPolicy, MAX_POLICY, ReadOptions, SandboxOptions};
-use tidegate_packet::Dissector;
+use tidegate_packet::{Dissector, KernelModel};
 use tidegate_sessions::simulated::scenario_text;
+use tidegate_syntax::TcVersion;
 use tidegate_sys::input_file;
 
 /// The longest that a script may run.
@@ -30,6 +31,10 @@ pub(crate) struct Loading {
     pub(crate) also: Vec<PathBuf>,
     #[pyo3(item)]
     pub(crate) sandbox: Confined,
+    #[pyo3(item)]
+    pub(crate) linux: String,
+    #[pyo3(item)]
+    tc: String,
     #[pyo3(item)]
     pub(crate) legacy: bool,
 }
@@ -96,7 +101,8 @@ impl Loading {
             args: self.args.clone(),
             devices,
             sandbox: self.sandbox.options()?,
-            dissector: self.dissector(),
+            kernel: self.kernel()?,
+            tc: self.tc()?,
             seed,
             ..ReadOptions::default()
         })
@@ -116,8 +122,14 @@ impl Loading {
         }
     }
 
-    /// How far the machine looks into packets.
-    pub(crate) fn dissector(&self) -> Dissector {
-        if self.legacy { Dissector::Legacy } else { Dissector::Modern }
+    /// The tc that the policy is for.
+    pub(crate) fn tc(&self) -> Result<TcVersion, Failure> {
+        self.tc.parse().map_err(|error| Failure::input(format!("tc: {error}")))
+    }
+
+    /// The kernel that the policy is for.
+    pub(crate) fn kernel(&self) -> Result<KernelModel, Failure> {
+        let linux = self.linux.parse().map_err(|error| Failure::input(format!("linux: {error}")))?;
+        Ok(KernelModel { linux, dissector: if self.legacy { Dissector::Legacy } else { Dissector::Modern } })
     }
 }

@@ -94,7 +94,8 @@ pub(crate) fn run(
             turns,
             devices,
             sandbox: loading.sandbox.options()?,
-            dissector: loading.dissector(),
+            kernel: loading.kernel()?,
+            tc: loading.tc()?,
             output: Output::Collect,
             ..RunOptions::default()
         };

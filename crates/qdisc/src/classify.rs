@@ -38,7 +38,7 @@ pub(crate) fn decide(
     (len, whole): (u32, u32),
 ) -> Option<FilterVerdict> {
     let before = cx.pool.meta(pkt).passed_over;
-    let meter = ActionInput { len, whole, now: cx.now, passed_over: before };
+    let meter = ActionInput { len, whole, now: cx.now, passed_over: before, linux: cx.device.switches.linux };
     let mut context = ClassifyContext {
         pool: cx.pool,
         pkt,

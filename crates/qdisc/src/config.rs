@@ -4,12 +4,13 @@ use crate::context::Context;
 use crate::discipline::Visit;
 use crate::ingress;
 use crate::node::QdiscNode;
+use crate::pages::Page;
 use crate::paths::MAX_DEPTH;
 use crate::shaper::{FIRST_AUTO, Shaper};
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::{DumpContext, FilterList, Owner, Shared};
-use tidegate_packet::{Handle, Pool, RandomSource, Time};
+use tidegate_packet::{Handle, LinuxChange, Pool, RandomSource, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{
     ChainOp, ClassLayout, ClassOp, Errno, FilterOp, Filters, Kind, QdiscOp, QdiscParams, Reports,
@@ -50,8 +51,8 @@ impl Shaper {
         result
     }
 
-    /// Linux stops the device while its hooks come or go: the backlog of its tree is dropped without being
-    /// counted.
+    /// Linux 6.1 stops the device while its hooks come or go: the backlog of its tree is dropped without
+    /// being counted.
     fn do_ingress(
         &mut self,
         now: Time,
@@ -65,7 +66,8 @@ impl Shaper {
         } else {
             self.set_ingress(op)?;
         }
-        if self.ingress.is_there() != before {
+        let kept = self.device().switches.linux.has(LinuxChange::BacklogKept);
+        if self.ingress.is_there() != before && !kept {
             self.empty(now, pool, random);
         }
         Ok(())
@@ -77,6 +79,9 @@ impl Shaper {
         if self.must_create(op, there)? {
             may_create(op, there)?;
             let kind = op.kind.as_deref().and_then(Kind::named).ok_or(UNKNOWN_KIND)?;
+            if kind.is_hook() {
+                self.device.restore_queue();
+            }
             return self.ingress.create(kind, op.blocks, &mut self.shared.blocks);
         }
         // Blocks named in a change are overlooked (6.1).
@@ -260,6 +265,8 @@ impl Shaper {
             return Err(TcError::new(Errno::Loop, "Qdisc hierarchy is too deep"));
         }
         let handle = if op.handle.is_none() { self.auto_handle()? } else { op.handle };
+        // Even if the kind refuses its parameters (6.1 and 7.2 were asked).
+        self.device.restore_queue();
         ingress::shares_nothing(op.blocks)?;
         self.births += 1;
         let births = self.births;
@@ -289,9 +296,13 @@ impl Shaper {
         Ok(())
     }
 
-    /// A netem that makes second copies tolerates no other netem in its tree, as both would copy the other's.
+    /// A netem that makes second copies tolerates no other netem in its tree, as both would copy the other's;
+    /// in 7.2 it does.
     fn check_copies(&mut self, op: &QdiscOp, own: Option<Handle>) -> Result<(), TcError> {
         let Some(QdiscParams::Netem(params)) = &op.params else { return Ok(()) };
+        if self.device().switches.linux.has(LinuxChange::NetemCopies) {
+            return Ok(());
+        }
         let copies = params.duplicate > 0;
         let other = |node: &mut QdiscNode| {
             Some(node.handle()) != own && node.as_netem().is_some_and(|theirs| theirs || copies)
@@ -328,7 +339,7 @@ impl Shaper {
     ) -> Result<(), TcError> {
         if parent == Handle::ROOT {
             let (root, mut cx) = self.enter(now, pool, random);
-            let new = new.unwrap_or_else(|| QdiscNode::untouched(cx.device, cx.watchdogs));
+            let new = new.unwrap_or_else(|| QdiscNode::instead(&mut cx));
             core::mem::replace(root, new).destroy(&mut cx);
             return Ok(());
         }
@@ -639,21 +650,31 @@ impl Shaper {
 
     /// All classes, in the order of [`Self::list_classes`].
     pub fn dump_classes(&mut self, dev: &str, now: Time) -> Vec<ClassDump> {
-        self.classes_until(dev, now, |_| false)
+        let mut out = Vec::new();
+        for handle in self.listing() {
+            if let Some(node) = self.listed(handle) {
+                node.dump_classes(dev, now, &mut out);
+            }
+        }
+        out
     }
 
     /// The classes that `tc class show` lists. SFB cannot dump its class, nor netem one without a child, and
-    /// Linux ends the whole listing there; the classes behind exist all the same.
+    /// Linux ends the whole listing there; the classes behind exist all the same. Of many flows of CAKE some
+    /// are left out ([`Page`]).
     pub fn list_classes(&mut self, dev: &str, now: Time) -> Vec<ClassDump> {
-        self.classes_until(dev, now, |node| node.kind() == Kind::Sfb || node.is_bare_netem())
-    }
-
-    fn classes_until(&mut self, dev: &str, now: Time, is_last: fn(&mut QdiscNode) -> bool) -> Vec<ClassDump> {
-        let mut out = Vec::new();
+        let (mut out, mut page) = (Vec::new(), Page::new(self.device.switches.linux));
         for handle in self.listing() {
             let Some(node) = self.listed(handle) else { continue };
+            let from = out.len();
             node.dump_classes(dev, now, &mut out);
-            if is_last(node) {
+            if let Some(tins) = node.cake_tins(now) {
+                let flows = out.split_off(from);
+                out.extend(page.cake(flows, tins));
+            } else if out.len() > from {
+                page.others();
+            }
+            if node.kind() == Kind::Sfb || node.is_bare_netem() {
                 break;
             }
         }

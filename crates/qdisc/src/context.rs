@@ -5,7 +5,7 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use tidegate_classify::{Actions, Blocks, FilterRandom, Redirect};
-use tidegate_packet::{Handle, Jiffies, Pkt, Pool, RandomSource, Time, Wheel};
+use tidegate_packet::{Handle, Jiffies, LinuxVersion, Pkt, Pool, RandomSource, Time, Wheel};
 
 /// What a qdisc may ask of the device it works for.
 #[derive(Clone, Copy, Debug)]
@@ -26,9 +26,24 @@ pub struct DeviceInfo {
     pub switches: Switches,
 }
 
-/// Behaviours that a stock Linux 6.1 with its tc does not show. All are off by default.
+impl DeviceInfo {
+    /// Packets of the transmit queue, where nothing else was said.
+    const USUAL_QUEUE_LEN: u32 = 1000;
+
+    /// A qdisc is made for it. A device without a queue, whose transmit queue was given length 0, gets the
+    /// usual length back; any other stays as it is (6.1 and 7.2 were asked).
+    pub(crate) fn restore_queue(&mut self) {
+        if self.queueless && self.tx_queue_len == 0 {
+            self.tx_queue_len = DeviceInfo::USUAL_QUEUE_LEN;
+        }
+    }
+}
+
+/// Whose behaviour qdiscs show: by default that of a stock Linux 6.1 with its tc.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
+    /// The release of Linux. Qdiscs learn it when they are made.
+    pub linux: LinuxVersion,
     /// The module parameter `htb_hysteresis`: classes of HTB change their mode less often, and are less
     /// exact.
     pub htb_hysteresis: bool,
@@ -44,7 +59,7 @@ impl Default for DeviceInfo {
     fn default() -> DeviceInfo {
         DeviceInfo {
             max_frame: 1514,
-            tx_queue_len: 1000,
+            tx_queue_len: DeviceInfo::USUAL_QUEUE_LEN,
             tx_queues: 1,
             queueless: false,
             link_header: 14,
@@ -143,6 +158,13 @@ impl Context<'_> {
     pub(crate) fn vanish(&mut self, at: Handle, pkt: Pkt) {
         self.vanished.packets += 1;
         self.vanished.bytes += u64::from(self.pool.meta(&pkt).len);
+        self.record(EventKind::Drop(DropReason::PurgedAtOnce), at, &pkt);
+        self.pool.release(pkt);
+    }
+
+    /// Drops a packet that stays counted as waiting for ever, as in Linux: pfifo_fast's, when its rings
+    /// become shorter.
+    pub(crate) fn drop_uncounted(&mut self, at: Handle, pkt: Pkt) {
         self.record(EventKind::Drop(DropReason::PurgedAtOnce), at, &pkt);
         self.pool.release(pkt);
     }
@@ -303,6 +325,14 @@ impl EventRing {
         // Most calls refuse nothing.
         if self.events.len() > mark + 1 {
             self.turn_round(mark);
+        }
+    }
+
+    /// The same of what a root dropped while a packet left it.
+    #[inline]
+    pub(crate) fn reverse_left(&mut self, mark: usize, is_listed: impl Fn() -> bool) {
+        if self.events.len() > mark + 1 && is_listed() {
+            self.events[mark..].reverse();
         }
     }
 

@@ -20,6 +20,7 @@ mod discipline;
 mod ingress;
 mod kind;
 mod node;
+mod pages;
 mod paths;
 mod shaper;
 

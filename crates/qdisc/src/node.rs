@@ -123,7 +123,7 @@ impl QdiscNode {
 
     /// What a transmit queue of an mq begins with.
     pub(crate) fn of_queue(cx: &mut Context<'_>, parent: Handle) -> QdiscNode {
-        let body = Body::pfifo_fast(cx.device);
+        let body = Body::pfifo_fast(cx.device, false);
         QdiscNode::hidden_body(cx, Kind::PfifoFast, body, parent)
     }
 
@@ -171,10 +171,22 @@ impl QdiscNode {
         QdiscNode::assemble(kind, body, parent, cx.watchdogs.register())
     }
 
-    /// The root of an unconfigured device.
+    /// The root of a new device.
     pub(crate) fn untouched(device: DeviceInfo, watchdogs: &mut Watchdogs) -> QdiscNode {
-        let kind = if device.queueless { Kind::Noqueue } else { Kind::PfifoFast };
-        QdiscNode::assemble(kind, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
+        QdiscNode::unconfigured(device, device.queueless, watchdogs)
+    }
+
+    /// What takes the place of a root that is deleted: without a transmit queue there is no pfifo_fast
+    /// (6.1 and 7.2 were asked).
+    pub(crate) fn instead(cx: &mut Context<'_>) -> QdiscNode {
+        let noqueue = cx.device.queueless || cx.device.tx_queue_len == 0;
+        QdiscNode::unconfigured(cx.device, noqueue, cx.watchdogs)
+    }
+
+    fn unconfigured(device: DeviceInfo, noqueue: bool, watchdogs: &mut Watchdogs) -> QdiscNode {
+        let kind = if noqueue { Kind::Noqueue } else { Kind::PfifoFast };
+        let body = Body::pfifo_fast(device, noqueue);
+        QdiscNode::assemble(kind, body, Handle::ROOT, watchdogs.register())
     }
 
     fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> QdiscNode {
@@ -629,8 +641,13 @@ impl QdiscNode {
     pub fn purge(&mut self, cx: &mut Context<'_>) {
         let (before, own) = (cx.dropped, self.own());
         self.body.get_mut().purge(cx, own);
-        if matches!(self.body, Body::Sfq(_)) {
-            // Linux empties it by taking everything out as if to send it.
+        if matches!(self.body, Body::Choke(_)) {
+            // Linux drops what it empties it of (recorded: down-up-choke).
+            let held = u32::from(self.peeked.is_some());
+            self.stats.drops = self.stats.drops.wrapping_add(self.stats.qlen.saturating_sub(held));
+        }
+        if matches!(self.body, Body::Sfq(_) | Body::Hhf(_)) {
+            // Linux empties it by taking everything out as if to send it (recorded: down-up-hhf).
             let waiting = self.peeked.as_ref().map_or(0, |pkt| u64::from(cx.pool.meta(pkt).len));
             self.stats.packets += u64::from(self.stats.qlen) - u64::from(self.peeked.is_some());
             self.stats.bytes += self.stats.backlog - waiting;
@@ -648,6 +665,13 @@ impl QdiscNode {
     pub(crate) fn resize(&mut self, cx: &mut Context<'_>) {
         self.purge(cx);
         self.body.resize(cx.device);
+    }
+
+    /// The same where the backlog stays: the kind that takes the new size drops what has no place in it.
+    pub(crate) fn resize_kept(&mut self, cx: &mut Context<'_>) {
+        if let Body::PfifoFast(bands) = &mut self.body {
+            bands.shrink(cx, self.handle);
+        }
     }
 
     /// Takes it out of the tree and ends it: packets are dropped, watchdogs given back, children's too.

@@ -12,7 +12,7 @@ use crate::paths::{self, MAX_DEPTH, ParentIndex};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_classify::{Redirect, Shared};
-use tidegate_packet::{Handle, Pkt, Pool, RandomSource, Time, Timer, Wheel};
+use tidegate_packet::{Handle, LinuxChange, Pkt, Pool, RandomSource, Time, Timer, Wheel};
 use tidegate_policy::Kind;
 
 /// What a sender learns about the packet it offered.
@@ -60,7 +60,7 @@ pub struct BacklogLocation {
 /// [`Shaper::timeout`] has come, [`Shaper::poll`] until it gives nothing, unless the link is busy, then when
 /// it is free again. The timeout may change with every call; nothing else changes it.
 pub struct Shaper {
-    device: DeviceInfo,
+    pub(crate) device: DeviceInfo,
     pub(crate) root: QdiscNode,
     watchdogs: Watchdogs,
     pub(crate) events: EventRing,
@@ -142,8 +142,8 @@ impl Shaper {
         self.device = device;
     }
 
-    /// The device's transmit queue gets another length. As in 6.1 the whole tree is emptied for that, unless
-    /// the length is what it was.
+    /// The device's transmit queue gets another length. In 6.1 the whole tree is emptied for that, unless the
+    /// length is what it was.
     pub fn set_queue_len(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource, packets: u32) {
         if packets == self.device.tx_queue_len {
             return;
@@ -151,7 +151,11 @@ impl Shaper {
         self.device.tx_queue_len = packets;
         self.configure(|shaper| {
             let (root, _, mut cx) = shaper.enter_all(now, pool, random);
-            root.resize(&mut cx);
+            if cx.device.switches.linux.has(LinuxChange::BacklogKept) {
+                root.resize_kept(&mut cx);
+            } else {
+                root.resize(&mut cx);
+            }
         });
     }
 
@@ -287,7 +291,14 @@ impl Shaper {
     /// Takes the next packet to send; `None` when nothing waits or nothing may go yet.
     pub fn poll(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource) -> Option<Pkt> {
         let (root, mut cx) = self.enter(now, pool, random);
-        match root.dequeue_fresh(&mut cx) {
+        let mark = cx.events.mark();
+        let result = root.dequeue_fresh(&mut cx);
+        cx.events.reverse_left(mark, || {
+            let by_itself = matches!(root.kind(), Kind::Codel | Kind::FqCodel | Kind::Cake | Kind::DualPi2);
+            by_itself && cx.device.switches.linux.has(LinuxChange::DropsListed)
+        });
+        let result = if self.copied.is_some() { self.take_copies(now, pool, random, result) } else { result };
+        match result {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => {
                 // A queue of an mq runs on its own.
@@ -319,6 +330,28 @@ impl Shaper {
         }
     }
 
+    /// A netem below another makes its copies while packets leave: the root takes them, then goes on, unless
+    /// it gave a packet (7.2; recorded: copies-below-copies).
+    #[cold]
+    #[inline(never)]
+    fn take_copies(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        random: &mut dyn RandomSource,
+        mut result: Dequeue,
+    ) -> Dequeue {
+        let (root, mut cx, ways) = self.enter_paths(now, pool, random);
+        // Each turn moves a packet down from one netem to the next, and a copy makes none.
+        while cx.copied.is_some() {
+            offer_copy(root, &mut cx, ways);
+            if !matches!(result, Dequeue::Packet(_)) {
+                result = root.dequeue_fresh(&mut cx);
+            }
+        }
+        result
+    }
+
     /// Takes up to `room` packets to send, in order, as [`Shaper::poll`] would one by one; they are appended
     /// to `out`.
     pub fn poll_batch(
@@ -329,18 +362,28 @@ impl Shaper {
         room: usize,
         out: &mut Vec<Pkt>,
     ) {
-        let (root, mut cx) = self.enter(now, pool, random);
+        let (root, mut cx, ways) = self.enter_paths(now, pool, random);
         let mut budget = Budget { packets: room, bytes: i64::MAX };
         while budget.packets > 0 {
-            if root.dequeue_run(&mut cx, &mut budget, out) {
+            let ran = root.dequeue_run(&mut cx, &mut budget, out);
+            if cx.copied.is_some() {
+                offer_copy(root, &mut cx, ways);
+                continue;
+            }
+            if ran {
                 continue;
             }
             match root.dequeue_fresh(&mut cx) {
                 Dequeue::Packet(pkt) => out.push(pkt),
+                _ if cx.copied.is_some() => {
+                    offer_copy(root, &mut cx, ways);
+                    continue;
+                }
                 Dequeue::Empty | Dequeue::Throttled => return,
             }
             budget.packets -= 1;
         }
+        offer_copy(root, &mut cx, ways);
     }
 
     /// When the tree wants to be polled again.

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use tidegate_packet::{LinuxVersion, UnknownLinux};
 
 /// Why the text of a recording cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +12,10 @@ pub enum RecordingError {
     RecordedLink(String),
     /// The schedule has no line.
     Empty,
+    /// The file `linux` names no release that is modelled.
+    Linux(UnknownLinux),
+    /// The file `linux` names a release between those whose behaviour is known.
+    LinuxBetween(LinuxVersion),
     /// A line of a file.
     Line {
         /// The file's name.
@@ -35,6 +40,14 @@ impl fmt::Display for RecordingError {
         match self {
             RecordingError::RecordedLink(why) => write!(f, "link: {why}"),
             RecordingError::Empty => write!(f, "schedule.csv is empty"),
+            RecordingError::Linux(error) => write!(f, "linux: {error}"),
+            RecordingError::LinuxBetween(linux) => {
+                let [first, last] = LinuxVersion::RECORDED;
+                write!(
+                    f,
+                    "linux: what Linux {linux} does is not known exactly: recordings are of {first} or {last}"
+                )
+            }
             RecordingError::Line { file, line, text, why } => write!(f, "{file}:{line}: `{text}`: {why}"),
         }
     }

@@ -4,7 +4,7 @@ use crate::because::{Because, Parsed};
 use crate::error::RecordingError;
 use crate::frame::RecordedArrival;
 use crate::random::RecordedRandom;
-use tidegate_packet::Time;
+use tidegate_packet::{LinuxVersion, Time};
 
 /// Where recordings have their zero: 128 s after the machine started.
 pub const EPOCH: i64 = 128_000_000_000;
@@ -24,6 +24,8 @@ pub struct Texts<'t> {
     pub random: Option<&'t str>,
     /// There is a `frames.csv`: the frames that leave are wanted, byte by byte.
     pub has_frames: bool,
+    /// `linux`: the release of Linux that was recorded; `None`: 6.1.
+    pub linux: Option<&'t str>,
 }
 
 /// A recording, read.
@@ -51,6 +53,8 @@ pub struct RecordedLink {
     pub tx_queue_len: u32,
     /// Packets are routed through the machine.
     pub forward: bool,
+    /// The release of Linux.
+    pub linux: LinuxVersion,
 }
 
 /// A row of the schedule: what happens when (ns, from the recording's zero).
@@ -70,7 +74,7 @@ pub enum RowKind {
 }
 
 impl RecordedLink {
-    fn parse(text: &str) -> Result<RecordedLink, RecordingError> {
+    fn parse(text: &str, linux: LinuxVersion) -> Result<RecordedLink, RecordingError> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let [rate, overhead, mtu, tx_queue_len, rest @ ..] = words.as_slice() else {
             let why = format!("expected `rate overhead mtu txqueuelen [forward]`, found `{}`", text.trim());
@@ -85,6 +89,7 @@ impl RecordedLink {
             mtu: number("mtu", mtu)? as u32,
             tx_queue_len: number("txqueuelen", tx_queue_len)? as u32,
             forward: rest.first() == Some(&"forward"),
+            linux,
         })
     }
 
@@ -100,19 +105,28 @@ impl Recording {
     /// # Errors
     /// Which file cannot be read, where, and why.
     pub fn parse(texts: &Texts<'_>, seed: u64) -> Result<Recording, RecordingError> {
+        let linux = match texts.linux {
+            Some(text) => match text.parse().map_err(RecordingError::Linux)? {
+                between if LinuxVersion::is_between(between) => {
+                    return Err(RecordingError::LinuxBetween(between));
+                }
+                known => known,
+            },
+            None => LinuxVersion::default(),
+        };
         Ok(Recording {
             random: match texts.random {
                 Some(text) => RecordedRandom::parse(text, EPOCH)?,
                 None => RecordedRandom::from_seed(seed),
             },
-            link: RecordedLink::parse(texts.link)?,
-            rows: schedule(texts.schedule)?,
+            link: RecordedLink::parse(texts.link, linux)?,
+            rows: schedule(texts.schedule, linux)?,
             has_frames: texts.has_frames,
         })
     }
 }
 
-fn schedule(text: &str) -> Result<Vec<ScheduleRow>, RecordingError> {
+fn schedule(text: &str, linux: LinuxVersion) -> Result<Vec<ScheduleRow>, RecordingError> {
     let mut lines = text.lines().enumerate();
     let Some((_, head)) = lines.next() else { return Err(RecordingError::Empty) };
     let columns: Vec<&str> = head.split(',').collect();
@@ -123,7 +137,11 @@ fn schedule(text: &str) -> Result<Vec<ScheduleRow>, RecordingError> {
             let time: i64 = time.parse().because(|| format!("time `{time}`"))?;
             let what = match rest.strip_prefix("!,") {
                 Some(command) => RowKind::Command(command.to_owned()),
-                None => RowKind::Packet(Box::new(RecordedArrival::parse(&columns, line)?)),
+                None => {
+                    let mut arrival = RecordedArrival::parse(&columns, line)?;
+                    arrival.meta.truesize = linux.truesize(arrival.meta.frame_len);
+                    RowKind::Packet(Box::new(arrival))
+                }
             };
             Ok(ScheduleRow { time, what })
         };

@@ -1,6 +1,6 @@
 //! What is read of a recording: frames byte by byte (RFC 791, 768, 793, 792, 8200), lines of shell, draws.
 
-use tidegate_packet::{RandomSource, Time};
+use tidegate_packet::{LinuxVersion, RandomSource, Time};
 use tidegate_recording::line::{Redirects, pieces, plain};
 use tidegate_recording::{RandomError, RecordedLink, RecordedRandom, Recording, RowKind, Texts, at, ns};
 
@@ -129,7 +129,14 @@ fn rows_happen_in_the_order_of_the_file() {
     let recording = Recording::parse(&texts("8000000 0 1500 100 forward", schedule), 1).expect("it is right");
     assert_eq!(recording.rows.iter().map(|row| row.time).collect::<Vec<_>>(), [5, 5, 9]);
     assert!(matches!(&recording.rows[1].what, RowKind::Command(line) if line == "tc qdisc show"));
-    let wanted = RecordedLink { rate: 8_000_000, overhead: 0, mtu: 1500, tx_queue_len: 100, forward: true };
+    let wanted = RecordedLink {
+        rate: 8_000_000,
+        overhead: 0,
+        mtu: 1500,
+        tx_queue_len: 100,
+        forward: true,
+        linux: LinuxVersion::V6_1,
+    };
     assert_eq!((recording.link, recording.has_frames, recording.random.made_up()), (wanted, false, true));
     // 1000 bytes and 24 beside at 8 Mbit/s take 1024 µs.
     assert_eq!(RecordedLink { overhead: 24, ..wanted }.frame_time(1000), 1_024_000);

@@ -12,7 +12,7 @@
 //!                 0,1,1000,10.9.0.3,10.0.0.5,udp,53,3465,0\n\
 //!                 0,2,1000,10.9.0.3,10.0.0.5,udp,53,3465,0\n\
 //!                 0,3,1000,10.9.0.3,10.0.0.5,udp,53,3465,0\n";
-//! let texts = Texts { link: "8000000 0 1500 10", schedule, random: None, has_frames: false };
+//! let texts = Texts { link: "8000000 0 1500 10", schedule, random: None, has_frames: false, linux: None };
 //! let recording = Recording::parse(&texts, 1).unwrap();
 //! let machine = Machine::recorded(recorded_device(&recording.link), recording.link.forward);
 //! let mut commands = PlainCommands::new("tc qdisc add dev link0 root pfifo limit 1");

@@ -11,20 +11,23 @@ use tidegate_replay::recorded::{
 use tidegate_shims::Machine;
 
 /// The archives, and how many of their recordings are plain.
-const ARCHIVES: [(&str, usize); 14] = [
+const ARCHIVES: [(&str, usize); 17] = [
+    ("linux-7.2", 214),
     ("traces", 102),
     ("answers", 29),
     ("answers-A", 14),
     ("answers-B", 50),
-    ("answers-filters", 7),
+    ("answers-filters", 8),
     ("answers-kinds", 42),
-    ("answers-fuzz", 59),
+    ("answers-fuzz", 60),
     ("answers-around", 13),
-    ("answers-rewrite", 81),
+    ("answers-rewrite", 114),
     ("answers-blocks", 18),
     ("answers-cake", 69),
     ("translated", 5),
     ("redirects", 5),
+    ("answers-limits", 350),
+    ("dualpi2", 66),
     ("routed", 8),
 ];
 
@@ -36,9 +39,11 @@ fn carried_out(files: &RecordingFiles) -> Option<(ReplayedRun, PlainCommands)> {
         schedule: text("schedule.csv").unwrap_or_default(),
         random: text("draws.csv"),
         has_frames: files.contains_key("frames.csv"),
+        linux: text("linux"),
     };
     let recording = Recording::parse(&texts, 1).expect("a recording");
-    let machine = Machine::recorded(recorded_device(&recording.link), recording.link.forward);
+    let mut machine = Machine::recorded(recorded_device(&recording.link), recording.link.forward);
+    machine.tc = text("tc").map_or_else(Default::default, |text| text.parse().expect("a release of tc"));
     let mut commands = PlainCommands::new(text("script.tc").unwrap_or_default());
     match replay(&recording, machine, &mut commands) {
         Ok(done) => Some((done, commands)),

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tidegate_packet::Dissector;
+use tidegate_packet::KernelModel;
 use tidegate_policy::{NetemDistribution, Op};
+use tidegate_syntax::TcVersion;
 
 /// Provides the files that a scenario names. This crate opens none itself: a program that has a file system
 /// reads them there, a page in a browser takes them from memory.
@@ -71,8 +72,10 @@ pub struct PolicyFile {
     pub args: Vec<String>,
     /// The machine's devices, the one with the default route first.
     pub devices: Vec<String>,
-    /// How far the machine's kernel looks into packets.
-    pub dissector: Dissector,
+    /// The kernel of the machine.
+    pub kernel: KernelModel,
+    /// Its tc.
+    pub tc: TcVersion,
 }
 
 /// What the policy in a file came to.

@@ -4,9 +4,10 @@ use crate::transactions::PageShape;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::path::PathBuf;
-use tidegate_packet::{Dissector, Nanos};
+use tidegate_packet::{KernelModel, Nanos};
 use tidegate_policy::LinkDriver;
 use tidegate_sim::{CongestionControl, EcnCodepoint, Impairment, LinkFraming, Trace};
+use tidegate_syntax::TcVersion;
 
 /// A place in the file.
 pub type TextRange = Range<usize>;
@@ -153,8 +154,10 @@ pub enum NodeRole {
 pub struct MachineSetup {
     /// Its devices, in the order in which they are named.
     pub devices: Vec<ScenarioDevice>,
-    /// How far its kernel looks into packets.
-    pub dissector: Dissector,
+    /// The kernel of the machine.
+    pub kernel: KernelModel,
+    /// Its tc.
+    pub tc: TcVersion,
     /// Ticks per second of its kernel; `None`: the usual.
     pub hz: Option<u32>,
     /// Commands of every policy.

@@ -58,7 +58,9 @@ pub fn prepare(scenario: &mut Scenario, files: &dyn Files) -> Result<Prepared, D
         for &node in &machines {
             let source = policy.machines.iter().find(|(of, _)| *of == node).map(|(_, source)| source);
             let setup = setup(scenario, (node, files), source, &mut prepared.notes)?;
-            machine(scenario, &setup)?;
+            let mut tried = machine(scenario, &setup)?;
+            let unknown = tidegate_inspect::not_known_of(&mut tried.gateway, tried.now);
+            prepared.notes.extend(unknown.filter(|sentence| !prepared.notes.contains(sentence)));
             setups.push(setup);
         }
         prepared.setups.push(setups);
@@ -112,7 +114,8 @@ fn load(
         path: path.to_owned(),
         args: args.to_vec(),
         devices: outside_first(node).map(|device| device.name.clone()).collect(),
-        dissector: node.machine.dissector,
+        kernel: node.machine.kernel,
+        tc: node.machine.tc,
     };
     let wrong = |reason: String, remedy: &str| Diagnostic::new(at.clone(), reason, remedy);
     let loaded = files
@@ -233,7 +236,8 @@ fn bare(
     let mut machine = tidegate_shims::Machine::new([], DeviceSpec::default());
     machine.distributions = Arc::clone(distributions);
     machine.now = CARRIED_OUT_AT;
-    machine.gateway.set_dissector(of.machine.dissector);
+    machine.gateway.set_kernel(of.machine.kernel);
+    machine.tc = of.machine.tc;
     for device in outside_first(of) {
         let usual = DeviceSpec::of(&device.kind);
         let spec = DeviceSpec {

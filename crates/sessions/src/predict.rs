@@ -81,7 +81,8 @@ const NAMELESS: &str = "/policy.toml";
 /// taken to be like what was: its other direction four times as fast up, or a quarter down.
 ///
 /// # Errors
-/// No rate is known, the policy does not fit a home's gateway with that device, or it was stopped.
+/// No rate is known, the feature `predict` is off, the policy does not fit a home's gateway with that device,
+/// or it was stopped.
 ///
 /// ```
 /// use std::sync::atomic::AtomicBool;
@@ -105,6 +106,9 @@ pub fn predict(
     loads: &[Traffic],
     watch: &ExperimentWatch<'_>,
 ) -> Result<Vec<Prediction>> {
+    if !cfg!(feature = "predict") {
+        return invalid("predictions are not in this smaller build");
+    }
     let (up, down) = match (line.up, line.down) {
         (Some(up), Some(down)) => (up, down),
         (Some(up), None) => (up, LineDirection { bits: up.bits * OTHER, full: None }),

@@ -102,7 +102,8 @@ fn options(file: &PolicyFile, sandbox: SandboxOptions) -> ReadOptions {
         args: file.args.clone(),
         sandbox,
         devices: file.devices.clone(),
-        dissector: file.dissector,
+        kernel: file.kernel,
+        tc: file.tc,
         ..ReadOptions::default()
     }
 }
@@ -115,7 +116,12 @@ fn commands(loaded: &LoadedPolicy) -> PolicyCommands {
         ops: loaded.machine.log.clone(),
         carried: loaded.machine.carried.iter().map(|one| one.words.clone()).collect(),
         issued: calls.map(|recorded| words(&recorded.call.tool, &recorded.call.args)).collect(),
-        notes: loaded.outcomes.iter().flat_map(|outcome| outcome.notes.clone()).collect(),
+        notes: loaded
+            .outcomes
+            .iter()
+            .flat_map(|outcome| outcome.notes.clone())
+            .chain(loaded.not_known_of_kernel())
+            .collect(),
         // As `try` has it: to clear away what is not there is no trouble.
         trouble: loaded.troubles().find(|trouble| !trouble.is_idle()).map(ToString::to_string),
         ended: match failed {

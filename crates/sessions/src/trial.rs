@@ -45,9 +45,9 @@ pub fn must_concern_either(loaded: &LoadedPolicy, over: Option<&(String, String)
 /// # Errors
 /// When no option names them, and several devices are configured or none.
 pub fn of_loaded(loaded: LoadedPolicy, devices: TrialDevices<'_>) -> Result<TrialPolicy> {
-    let commands = loaded.commands();
+    let (commands, of_kernel) = (loaded.commands(), loaded.not_known_of_kernel());
     let LoadedPolicy { machine, outcomes, wan, lan, names, .. } = loaded;
-    let notes = outcomes.iter().flat_map(|outcome| &outcome.notes).cloned().collect();
+    let notes = outcomes.iter().flat_map(|outcome| &outcome.notes).cloned().chain(of_kernel).collect();
     let configured = Configured { machine, commands, wan, lan, notes, names };
     TrialPolicy::new(configured, devices).map_err(|error| Error::Invalid(error.to_string()))
 }

@@ -73,6 +73,29 @@ impl Call {
     }
 }
 
+impl Call {
+    /// Whether it only asks, and changes nothing: that it is answered no is no failure of the script's.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        let words = || self.args.iter().map(String::as_str);
+        match self.tool.as_str() {
+            "iptables" | "ip6tables" => words().any(|word| {
+                // `-nvL`
+                let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+                let lists = letters.is_some_and(|letters| {
+                    letters.contains(['L', 'S']) && letters.chars().all(|letter| "nvxtLS".contains(letter))
+                });
+                lists || matches!(word, "-C" | "--check" | "--list" | "--list-rules")
+            }),
+            "nft" => words().find(|word| !word.starts_with('-')) == Some("list"),
+            "tc" | "ip" | "bridge" => {
+                words().any(|word| matches!(word, "show" | "list" | "ls" | "lst" | "get"))
+            }
+            _ => false,
+        }
+    }
+}
+
 /// What the tool shall print and return.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
@@ -286,6 +309,28 @@ mod tests {
             let args = words.split(' ').map(str::to_owned).collect();
             let call = Call { tool: tool.into(), args, stdin: None, cwd: "/".into() };
             assert_eq!(call.deletes_nothing(stderr), expected, "{tool} {words}");
+        }
+    }
+
+    #[test]
+    fn questions_change_nothing() {
+        let rows = [
+            ("iptables", "-t nat -C POSTROUTING -o eth0 -j MASQUERADE", true),
+            ("iptables", "-t mangle -nvL FORWARD", true),
+            ("ip6tables", "--list-rules", true),
+            ("iptables", "-t nat -A POSTROUTING -j SNAT", false),
+            ("nft", "-a list table inet qos", true),
+            ("nft", "add table inet list", false),
+            ("ip", "link show ifb5", true),
+            ("ip", "link add ifb5 type ifb", false),
+            ("tc", "-s qdisc ls dev eth0", true),
+            ("tc", "qdisc add dev eth0 root fq", false),
+            ("modprobe", "list", false),
+        ];
+        for (tool, words, expected) in rows {
+            let args = words.split(' ').map(str::to_owned).collect();
+            let call = Call { tool: tool.into(), args, stdin: None, cwd: "/".into() };
+            assert_eq!(call.asks(), expected, "{tool} {words}");
         }
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn explain(machine: &mut Machine, op: &Op, error: &TcError) -> Option
                 && qdisc_exists(machine, &op.dev, op.parent.qdisc());
             if lacks_parent { Some(no_class(machine, &op.dev, op.parent)) } else { class(op, error) }
         }
-        Op::Filter(op) => filter(op, error),
+        Op::Filter(op) => filter(machine, op, error),
         _ => None,
     }
 }
@@ -222,18 +222,30 @@ fn class(op: &ClassOp, error: &TcError) -> Option<String> {
     }
 }
 
-fn filter(op: &FilterOp, error: &TcError) -> Option<String> {
+fn filter(machine: &mut Machine, op: &FilterOp, error: &TcError) -> Option<String> {
     let dev = &op.dev;
     let absent = ["Parent Qdisc", "Specified class doesn't exist", "Qdisc not classful"];
     if op.verb == Verb::Delete && absent.iter().any(|text| has_words(error, text)) {
         return Some(nothing_to_delete());
     }
     if has_words(error, "Parent Qdisc") {
+        if op.parent == Handle::CLSACT_EGRESS {
+            return Some(format!(
+                "Only a clsact qdisc has filters of what leaves, and {dev} has none; add it first: tc qdisc add dev \
+                 {dev} clsact."
+            ));
+        }
         let parent = if op.parent.is_none() {
             "a root qdisc".to_owned()
         } else {
             format!("a qdisc {}", op.parent.qdisc())
         };
+        if !op.parent.sees_arriving() && qdisc_exists(machine, dev, Handle::INGRESS.qdisc()) {
+            return Some(format!(
+                "{dev} has not {parent} for the filter to hang on; its ingress qdisc is ffff:, whatever handle it \
+                 was given."
+            ));
+        }
         return Some(format!("{dev} has not {parent} for the filter to hang on; add that first."));
     }
     if has_words(error, "Specified class doesn't exist") {
@@ -471,6 +483,27 @@ mod tests {
         ];
         for (line, wanted) in table {
             assert_eq!(explanation(&format!("{at} {line}")), wanted);
+        }
+    }
+
+    /// An ingress qdisc is ffff: whatever handle it is given, and has no filters of what leaves (asked).
+    #[test]
+    fn filters_of_a_missing_qdisc_are_told_of_ingress() {
+        let mut machine = Machine::for_script(["eth0", "eth1"]);
+        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+        let mut tc = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let reply = machine.shim(&mut pool, &mut draws).tc(&words, None);
+            String::from_utf8_lossy(&reply.stderr).into_owned()
+        };
+        assert_eq!(tc("qdisc add dev eth0 handle 1: ingress"), "");
+        for (line, expected) in [
+            ("filter add dev eth0 parent 1: matchall action ok", "its ingress qdisc is ffff:"),
+            ("filter add dev eth1 parent 1: matchall action ok", "has not a qdisc 1:"),
+            ("filter add dev eth1 parent ffff: matchall action ok", "has not a qdisc ffff:"),
+            ("filter add dev eth1 egress matchall action ok", "tc qdisc add dev eth1 clsact"),
+        ] {
+            assert!(tc(line).contains(expected), "{line}: {}", tc(line));
         }
     }
 }

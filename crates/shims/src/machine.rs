@@ -5,12 +5,12 @@ use super::missing::Missing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidegate_gateway::{DeviceSpec, Gateway};
-use tidegate_packet::{Dissector, Time};
+use tidegate_packet::{Dissector, LinuxChange, Time};
 use tidegate_policy::netfilter::{NfCommand, NfOp};
 use tidegate_policy::{LinkDriver, NetemDistribution, Op};
 use tidegate_syntax::iptables::print_rule;
 use tidegate_syntax::tc::no_device_name;
-use tidegate_syntax::{Device, Env};
+use tidegate_syntax::{Device, Env, TcVersion};
 
 /// A machine that scripts configure: the gateway, and the present on it.
 pub struct Machine {
@@ -31,8 +31,13 @@ pub struct Machine {
     pub carried: Vec<Carried>,
     /// What the kernel would have written to its log: its warnings.
     pub kernel_log: Vec<String>,
-    /// Do the kernel's warnings come back to the process that gave the command, as since Linux 6.3?
+    /// Do HTB's warnings come back to the process that gave the command, whatever the release? Some releases
+    /// between the recorded ones do that.
     pub warns: bool,
+    /// Does tc list classes in JSON? Until 6.1 it takes no notice of `-j` there.
+    pub classes_in_json: bool,
+    /// The release of tc.
+    pub tc: TcVersion,
     /// A script is being taken in: devices that a command names come into being, and refusals are explained
     /// after the tool's own words.
     pub grows: bool,
@@ -67,7 +72,9 @@ impl Machine {
             kernel_log: Vec::new(),
             classes_made: BTreeSet::new(),
             missing: Missing::default(),
-            warns: true,
+            warns: false,
+            classes_in_json: true,
+            tc: TcVersion::default(),
             grows: false,
             distributions: Arc::default(),
         }
@@ -77,12 +84,13 @@ impl Machine {
     /// to which packets come, and the other end of that cable. Half of them are down at first.
     pub fn recorded(spec: DeviceSpec, forwards: bool) -> Machine {
         let mut machine = Machine::new([], spec);
-        // The recordings are a 6.1's.
-        machine.warns = false;
+        // Its devices follow a release, not the machine.
+        machine.warns = spec.switches.linux.has(LinuxChange::WarningsReach);
+        machine.classes_in_json = false;
         machine.gateway.count_hops();
         machine.gateway.defer_releases(true);
         machine.gateway.without_zones();
-        let ifb = DeviceSpec { hz: spec.hz, ..DeviceSpec::of(&LinkDriver::Ifb) };
+        let ifb = DeviceSpec { hz: spec.hz, switches: spec.switches, ..DeviceSpec::of(&LinkDriver::Ifb) };
         let cable = DeviceSpec { queueless: true, ..spec };
         let devices = [
             ("ifb0", ifb, false),
@@ -114,6 +122,11 @@ impl Machine {
         machine
     }
 
+    /// Do HTB's warnings come back to the process that gave the command?
+    pub(super) fn warns(&self) -> bool {
+        self.warns || self.gateway.kernel().linux.has(LinuxChange::WarningsReach)
+    }
+
     /// What the front ends need to know.
     pub(super) fn env(&self) -> Env {
         let device = |id| Device {
@@ -123,8 +136,10 @@ impl Machine {
         };
         Env {
             devices: Some(self.gateway.devices().map(device).collect()),
-            tunnel_keys: self.gateway.dissector() == Dissector::Legacy,
+            tunnel_keys: self.gateway.kernel().dissector == Dissector::Legacy,
             tables: Arc::clone(&self.distributions),
+            tc: self.tc,
+            linux: self.gateway.kernel().linux,
         }
     }
 

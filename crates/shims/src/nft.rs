@@ -5,7 +5,7 @@ use crate::call::{Call, Reply};
 use crate::shim::{ToolShim, refused};
 use tidegate_classify::netfilter::{NetfilterChain, NetfilterTable};
 use tidegate_gateway::GatewayContext;
-use tidegate_policy::netfilter::{Condition, Family, NfCommand, NfOp};
+use tidegate_policy::netfilter::{Condition, Family, NfCommand, NfOp, RulePart};
 use tidegate_policy::{Errno, Op, TcError};
 use tidegate_syntax::Refusal;
 use tidegate_syntax::nft::{self, Ask, ChainListing, Command, Listing, Scope, Span, Style, TableListing};
@@ -21,12 +21,29 @@ struct Options {
     words: Vec<String>,
 }
 
-/// What was done: operations, the command for them, and its line.
+/// What a command did.
 struct Done {
     ops: Vec<NfOp>,
-    words: String,
-    line: usize,
+    /// The command as it would be written again, where the operations do not tell.
+    words: Option<String>,
+    /// The place of the command.
+    whole: Span,
     handle: Option<u64>,
+}
+
+impl Done {
+    fn words(&self) -> String {
+        self.words.clone().or_else(|| nft::print_ops(&self.ops)).unwrap_or_default()
+    }
+
+    /// Does it belong to the command of `before`, as a part of its rule or what that has counted?
+    fn continues(&self, before: &Done) -> bool {
+        let belongs = |op: &NfOp| match &op.command {
+            NfCommand::Counters(..) => true,
+            command => command.rule().is_some_and(|rule| rule.part != RulePart::Whole),
+        };
+        self.whole == before.whole && self.ops.iter().all(belongs)
+    }
 }
 
 /// The call of nft.
@@ -51,14 +68,17 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call) -> Reply {
         Err(refusal) => return refused(shim, "nft", refusal),
     };
     let before = shim.machine.gateway.checkpoint();
-    let (mut done, mut listed) = (Vec::new(), String::new());
+    let (mut done, mut listed) = (Vec::<Done>::new(), String::new());
     for command in &commands {
         if let Some(why) = batch::beyond(shim, listed.len()) {
             shim.machine.gateway.revert(before);
             return Reply::error(1, format!("tidegate: {why}; nothing of the call was carried out\n"));
         }
         match carry_out(shim, command, options.style) {
-            Ok(Outcome::Done(one)) => done.push(one),
+            Ok(Outcome::Done(one)) => match done.last_mut() {
+                Some(before) if one.continues(before) => before.ops.extend(one.ops),
+                _ => done.push(one),
+            },
             Ok(Outcome::Listed(text)) => listed.push_str(&text),
             Err((span, what)) => {
                 shim.machine.gateway.revert(before);
@@ -156,8 +176,6 @@ enum Outcome {
 type Refused = (Span, String);
 
 fn carry_out(shim: &mut ToolShim<'_>, command: &Command, style: Style) -> Result<Outcome, Refused> {
-    let line = command.whole.line;
-    let done = |ops, words| Ok(Outcome::Done(Done { ops, words, line, handle: None }));
     match &command.ask {
         Ask::Op(op) => apply(shim, command, op.clone()).map(Outcome::Done),
         Ask::Create(op) if is_there(shim, op) => {
@@ -168,8 +186,10 @@ fn carry_out(shim: &mut ToolShim<'_>, command: &Command, style: Style) -> Result
         Ask::AtIndex { op, index } => {
             let mut op = op.clone();
             if let NfCommand::Beside { chain, handle, .. } = &mut op.command {
-                let found =
-                    chain_of(shim, op.family, &op.table, chain).and_then(|chain| chain.rules.get(*index));
+                let chain = chain_of(shim, op.family, &op.table, chain);
+                // The parts of a rule are one rule.
+                let rules = chain.into_iter().flat_map(|chain| &chain.rules);
+                let found = rules.filter(|one| !one.rule.part.is_later()).nth(*index);
                 let missing = (command.chain, could_not(&TcError::bare(Errno::NoEnt)));
                 *handle = found.map(|rule| rule.handle).ok_or(missing)?;
             }
@@ -189,7 +209,8 @@ fn carry_out(shim: &mut ToolShim<'_>, command: &Command, style: Style) -> Result
                 return Err((command.whole, could_not(&error)));
             }
             let family = family.map_or(String::new(), |family| format!(" {}", family.name()));
-            done(ops, format!("flush ruleset{family}"))
+            let words = Some(format!("flush ruleset{family}"));
+            Ok(Outcome::Done(Done { ops, words, whole: command.whole, handle: None }))
         }
         Ask::List(listing) => list(shim, command, listing, style).map(Outcome::Listed),
         Ask::Nothing => Ok(Outcome::Listed(String::new())),
@@ -213,8 +234,7 @@ fn apply(shim: &mut ToolShim<'_>, command: &Command, op: NfOp) -> Result<Done, R
         }
         _ => None,
     };
-    let words = nft::print_op(&op).unwrap_or_default();
-    Ok(Done { ops: vec![op], words, line: command.whole.line, handle })
+    Ok(Done { ops: vec![op], words: None, whole: command.whole, handle })
 }
 
 /// Devices that rules name come into being where that is so.
@@ -367,17 +387,19 @@ fn shown(tables: &[NetfilterTable]) -> Vec<TableListing> {
 
 /// A command as `-e` prints it.
 fn echoed(done: &Done, style: Style) -> String {
+    let words = done.words();
     match done.handle.filter(|_| style.handles) {
-        Some(handle) => format!("{} # handle {handle}\n", done.words),
-        None => format!("{}\n", done.words),
+        Some(handle) => format!("{words} # handle {handle}\n"),
+        None => format!("{words}\n"),
     }
 }
 
 /// Notes what was done, command by command; those of a file with their lines.
 fn note(shim: &mut ToolShim<'_>, done: Vec<Done>, of_file: bool) {
     for one in done {
+        let text = one.words();
         shim.machine.log.extend(one.ops.into_iter().map(Op::Netfilter));
-        if one.words.is_empty() {
+        if text.is_empty() {
             // Operations without a command belong to the one before.
             let ops = shim.machine.log.len();
             if let Some(last) = shim.machine.carried.last_mut() {
@@ -385,8 +407,8 @@ fn note(shim: &mut ToolShim<'_>, done: Vec<Done>, of_file: bool) {
             }
             continue;
         }
-        shim.line = of_file.then_some(one.line);
-        shim.did("nft", &words(&one.words));
+        shim.line = of_file.then_some(one.whole.line);
+        shim.did("nft", &words(&text));
     }
     shim.line = None;
 }

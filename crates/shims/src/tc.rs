@@ -9,6 +9,7 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::FilterDump;
 use tidegate_policy::{Errno, Kind, Op, TcError, Verb};
 use tidegate_syntax::Refusal;
+use tidegate_syntax::TcVersion;
 use tidegate_syntax::tc::{
     self, GetFilter, Object, ShowActions, ShowChains, ShowWhat, TcCommand, TcCommandLine,
 };
@@ -58,9 +59,10 @@ fn carry_out(shim: &mut ToolShim<'_>, parsed: TcCommandLine, words: &[String]) -
                     shim.did("tc", words);
                     let mut reply = Reply::ok();
                     if let Some(warning) = warning {
-                        // Before 6.3 HTB's go to the kernel's log only; those of others always came back.
+                        // On older kernels HTB's go to the kernel's log only; those of others always come
+                        // back.
                         let of_htb = matches!(&op, Op::Class(class) if class.kind.as_deref() == Some("htb"));
-                        if shim.machine.warns || !of_htb {
+                        if shim.machine.warns() || !of_htb {
                             reply.stderr = format!("Warning: {warning}\n").into_bytes();
                         }
                         // In the log it begins otherwise (6.1 was asked).
@@ -146,8 +148,8 @@ fn show(shim: &mut ToolShim<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Repl
         }
         Object::Class => {
             let dumps: Vec<_> = chosen.iter().flat_map(|id| gateway.listed_classes(now, *id)).collect();
-            // A tc as old as the kernels whose warnings stay in their log takes no notice of -j here.
-            tc::show_classes(&dumps, what, &tc::ShowFlags { json: flags.json && machine.warns, ..*flags })
+            let newer = machine.classes_in_json || machine.tc > TcVersion::V6_1;
+            tc::show_classes(&dumps, what, &tc::ShowFlags { json: flags.json && newer, ..*flags })
         }
         Object::Filter if what.block != 0 => match gateway.block_filters(now, what.block) {
             Ok(dumps) => return listed(&dumps, what, flags),

@@ -1,5 +1,5 @@
-//! Assumptions where nothing is known: the default route, and the speed of devices; and explanations of
-//! refusals.
+//! Assumptions where nothing is known: the default route, and the speed of devices; explanations of refusals;
+//! and rules of nft that are put between others.
 
 use tidegate_packet::{Pool, Seeded};
 use tidegate_shims::{Answer, Call, Machine};
@@ -176,4 +176,27 @@ fn a_name_with_a_colon_is_the_device_before_it() {
     assert_eq!(codes[..4], [0, 0, 2, 2], "{found:?}");
     assert_eq!(found[3].1, "RTNETLINK answers: Invalid argument\n");
     assert!(found[5].1.starts_with("qdisc htb 1: root"), "{}", found[5].1);
+}
+
+/// Rules in which matches follow `counter` or other statements: one rule each, with one handle.
+#[test]
+fn rules_of_nft_are_put_where_linux_puts_them() {
+    let mut lines =
+        include_str!("data/nft-places.txt").lines().filter(|line| !line.starts_with('#')).peekable();
+    let (mut commands, mut wanted) = (Vec::new(), Vec::new());
+    while let Some(command) = lines.next().and_then(|line| line.strip_prefix("> ")) {
+        let listing: Vec<&str> =
+            core::iter::from_fn(|| lines.next_if(|line| !line.starts_with("> "))).collect();
+        commands.extend([format!("nft {command}"), "nft -a list chain inet t c".to_owned()]);
+        wanted.push(listing);
+    }
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    let found = answers(&commands);
+    for ((command, (code, listing)), wanted) in
+        commands.iter().step_by(2).zip(found.iter().skip(1).step_by(2)).zip(wanted).skip(2)
+    {
+        let rules: Vec<&str> = listing.lines().filter_map(|line| line.strip_prefix("\t\t")).collect();
+        assert_eq!((*code, &rules), (0, &wanted), "{command}");
+    }
+    assert_eq!(commands.len(), 30);
 }

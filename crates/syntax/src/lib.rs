@@ -13,6 +13,7 @@ pub mod nft;
 pub mod quantity;
 pub mod short;
 pub mod tc;
+mod tc_version;
 
 mod distribution;
 mod json;
@@ -23,6 +24,8 @@ pub mod units;
 
 pub use nearest::nearest;
 pub use refusal::Refusal;
+pub use tc_version::{TcChange, TcChangeRow, TcVersion, UnknownTc};
+use tidegate_packet::LinuxVersion;
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]
@@ -39,6 +42,10 @@ pub struct Env {
     pub tunnel_keys: bool,
     /// Distributions for netem that the machine has as files, by name.
     pub tables: std::sync::Arc<std::collections::BTreeMap<String, tidegate_policy::NetemDistribution>>,
+    /// The release of tc.
+    pub tc: TcVersion,
+    /// The release of Linux: options that a qdisc has there are read whatever the release of tc.
+    pub linux: LinuxVersion,
 }
 
 /// A device, as far as the front ends care.

@@ -16,7 +16,10 @@ pub fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Opti
     if word.len() > LONGEST {
         return None;
     }
-    let (away, near) = known.into_iter().map(|other| (distance(&word, other), other)).min()?;
+    // Of those as near, one that goes on where the word ends.
+    let begins = |other: &str| word.iter().copied().zip(other.chars()).all(|(own, its)| own == its);
+    let by_distance = known.into_iter().map(|other| (distance(&word, other), !begins(other), other));
+    let (away, _, near) = by_distance.min()?;
     let length = word.len().min(near.chars().count());
     (away == 0 || away == 1 && length >= 2 || away == 2 && length >= 5).then_some(near)
 }

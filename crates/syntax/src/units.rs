@@ -1,6 +1,7 @@
 //! tc's units: rates, amounts of data, times, ids; read and printed.
 
 use crate::number::{self, float_prefix, general, whole};
+use crate::{TcChange, TcVersion};
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::{RateSpec, Ticks};
 
@@ -168,7 +169,18 @@ pub fn print_rate(rate: Rate, iec: bool) -> String {
     format!("{bits}{}bit", if iec { IEC[step] } else { SI[step] })
 }
 
-/// An amount of data as tc prints it.
+/// An amount of data as this release of tc prints it.
+pub(crate) fn print_size_of(bytes: u32, tc: TcVersion) -> String {
+    const GIGA: u64 = 1 << 30;
+    let units = (u64::from(bytes) + GIGA / 2) / GIGA;
+    let is_near = (units * GIGA).abs_diff(bytes.into()) < 1024;
+    match tc.has(TcChange::PoliceWords) && u64::from(bytes) >= GIGA && is_near {
+        true => format!("{units}Gb"),
+        false => print_size(bytes),
+    }
+}
+
+/// An amount of data as tc 6.1 prints it.
 pub fn print_size(bytes: u32) -> String {
     let near = |unit: f64, slack: f64| {
         let units = (f64::from(bytes) / unit).round_ties_even();
@@ -214,6 +226,24 @@ pub fn ticks_of(rate: Rate, bytes: u32) -> Ticks {
     }
     let us = (1e6 * (f64::from(bytes) / rate.0 as f64)) as i64 as u32;
     Ticks((f64::from(us) * TICKS_PER_US) as i64 as u32)
+}
+
+/// Nanoseconds in a tick.
+const TICK_NS: u128 = 64;
+
+/// The same as tc 7.2 counts, in whole ticks. `up`: what is left over takes another.
+pub(crate) fn fine_ticks_of(rate: Rate, bytes: u32, up: bool) -> Ticks {
+    let (ns, per_tick) = (u128::from(bytes) * 1_000_000_000, u128::from(rate.0) * TICK_NS);
+    match (rate.0, up) {
+        (0, _) => Ticks(0),
+        (_, true) => Ticks(ns.div_ceil(per_tick) as u32),
+        (_, false) => Ticks((ns / per_tick) as u32),
+    }
+}
+
+/// How many bytes leave at `rate` in so many ticks, as tc 7.2 prints a burst.
+pub(crate) fn fine_bytes_of(rate: Rate, ticks: Ticks) -> u32 {
+    (u128::from(rate.0) * u128::from(ticks.0) * TICK_NS / 1_000_000_000) as u32
 }
 
 /// Whole microseconds of so many ticks, as tc prints with.
@@ -365,6 +395,18 @@ mod tests {
             ["5ms", "5", "5.5ms", "1min", "1S", "ms", "5000s"].map(parse_time),
             [Some(5000), Some(5), Some(5500), None, Some(1_000_000), None, Some(705_032_704)]
         );
+    }
+
+    /// Bursts in ticks and back, as tc 7.2 showed them of tbf and htb.
+    #[test]
+    fn bursts_in_fine_ticks() {
+        let rows = [(41_666, 1514, 567_759, 567_760, 1513), (1_250_000, 1514, 18_925, 18_925, 1514)];
+        for (rate, bytes, down, up, shown) in rows {
+            let rate = Rate(rate);
+            let ticks = [false, true].map(|up| fine_ticks_of(rate, bytes, up));
+            assert_eq!((ticks[0].0, ticks[1].0), (down, up), "{bytes}");
+            assert_eq!((fine_bytes_of(rate, ticks[0]), fine_bytes_of(rate, ticks[1])), (shown, 1514));
+        }
     }
 
     /// Bursts in ticks and back, as tc 6.1 showed them.

@@ -62,6 +62,16 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
+/// As [`write()`], without waiting for the disk: for what is only of use while this process runs.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OutputFile::create(path)?;
+    file.write_all(bytes)?;
+    file.place(false)
+}
+
 /// Refuses what [`OutputFile::create`] would refuse, so far as that shows without opening an existing file.
 /// Where there is none, a temporary one is made and removed: that shows what permissions do not (a file
 /// system that takes no files, such as `/proc`).
@@ -154,16 +164,21 @@ impl OutputFile {
     ///
     /// # Errors
     /// It cannot; the temporary file is gone then.
-    pub fn commit(mut self) -> io::Result<()> {
+    pub fn commit(self) -> io::Result<()> {
+        self.place(true)
+    }
+
+    fn place(mut self, on_disk: bool) -> io::Result<()> {
         self.file.flush()?;
         let Some(pending) = &self.pending else { return Ok(()) };
-        fsync(&self.file)?;
+        if on_disk {
+            fsync(&self.file)?;
+        }
         renameat(&pending.dir, &pending.temporary, &pending.dir, &pending.name)?;
         // A file system that cannot write directories out keeps its names in another way. `dir` is open for
         // looking only (O_PATH).
-        if let Ok(dir) =
-            openat(&pending.dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        {
+        let look = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if on_disk && let Ok(dir) = openat(&pending.dir, ".", look, Mode::empty()) {
             let _ = fsync(dir);
         }
         self.pending = None;

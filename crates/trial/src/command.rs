@@ -4,9 +4,10 @@ use crate::settings::{ModemBuffer, TrialLine, TrialProbe, TrialSettings};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tidegate_packet::Nanos;
+use tidegate_packet::{Dissector, KernelModel, LinuxVersion, Nanos};
 use tidegate_scenario::shell::{exact_time, quoted, quoted_input, quoted_path, tc_rate};
 use tidegate_sim::Trace;
+use tidegate_syntax::TcVersion;
 
 /// What `tidegate try` was given beside a trial's settings.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +22,10 @@ pub struct TrialCommand<'c> {
     pub over: Option<&'c (String, String)>,
     /// The device towards the LAN.
     pub lan: Option<&'c str>,
-    /// The kernel's flow dissector is that of old kernels.
-    pub is_legacy: bool,
+    /// The kernel that the policy is for,
+    pub kernel: KernelModel,
+    /// and the tc.
+    pub tc: TcVersion,
     /// How long its script may run; `None`: as usual.
     pub timeout: Option<Duration>,
     /// Where reports are written.
@@ -80,7 +83,9 @@ impl TrialCommand<'_> {
         add("load", names(o.load.iter().map(|load| load.id()).collect()), o.load.is_empty());
         add("flows", o.flows.map_or_else(String::new, |n| n.to_string()), o.flows.is_none());
         add("probes", names(o.probes.iter().map(|probe| probe.id()).collect()), o.probes == TrialProbe::ALL);
-        add("dissect", "legacy".to_owned(), !self.is_legacy);
+        add("linux", self.kernel.linux.to_string(), self.kernel.linux == LinuxVersion::default());
+        add("tc", self.tc.to_string(), self.tc == TcVersion::default());
+        add("dissect", "legacy".to_owned(), self.kernel.dissector != Dissector::Legacy);
         add("timeout", self.timeout.map_or_else(String::new, timeout), self.timeout.is_none());
         for file in self.outputs {
             let _ = write!(line, " -o {}", quoted_path(file));

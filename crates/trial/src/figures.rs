@@ -20,3 +20,8 @@ pub(crate) fn pairs_of_runs(trial: &TrialDocument) -> impl Iterator<Item = (&Tri
 pub(crate) fn loads(trial: &TrialDocument) -> impl Iterator<Item = (&TrialRun, &TrialRun)> {
     pairs_of_runs(trial).filter(|(without, _)| !without.flows.is_empty())
 }
+
+/// The first step of the window.
+pub(crate) fn window_start(run: &TrialRun) -> usize {
+    (run.window.0 / run.step_ns.max(1)) as usize
+}

@@ -13,6 +13,7 @@ use tidegate_shims::{Answer, Call};
 use tidegate_sim::{
     Bulk, GatewayMachine, Home, HomeResult, HomeSpec, HomeTraffic, Local, Port, Trace, TrafficResult,
 };
+use tidegate_syntax::TcVersion;
 
 /// When packets begin to flow; the policy has been installed for a while then.
 pub const START: Time = Time(8_000_000_000);
@@ -289,14 +290,14 @@ pub(crate) fn run(
     run.courses = courses.into_vec();
     if with_policy {
         run.trees = InstalledTrees::of(&mut home.net.machine.gateway, &devices, end);
-        run.shown = ask(&mut home, &options.show);
+        run.shown = ask(&mut home, policy.tc, &options.show);
     }
     run.result = home.finish().0;
     run
 }
 
 /// Asks the machine as on its shell: each command, and what it prints.
-fn ask(home: &mut Home<GatewayMachine>, commands: &[String]) -> String {
+fn ask(home: &mut Home<GatewayMachine>, tc: TcVersion, commands: &[String]) -> String {
     let mut shown = String::new();
     for command in commands {
         let mut words = command.split_whitespace().map(str::to_owned);
@@ -304,7 +305,7 @@ fn ask(home: &mut Home<GatewayMachine>, commands: &[String]) -> String {
         let call = Call { tool, args: words.collect(), stdin: None, cwd: PathBuf::new() };
         let reply = home.net.with_machine(|simulated, pool, now| {
             let mut machine = Machine::new([], DeviceSpec::default());
-            machine.now = now;
+            (machine.now, machine.tc) = (now, tc);
             std::mem::swap(&mut machine.gateway, &mut simulated.gateway);
             let reply = machine.shim(pool, &mut simulated.random).answer(&call);
             std::mem::swap(&mut machine.gateway, &mut simulated.gateway);

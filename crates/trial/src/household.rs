@@ -92,10 +92,12 @@ impl Household {
 
     /// What the reader should know.
     pub(crate) fn note(&self) -> Option<String> {
-        let [busy, people, ..] = self.addresses.as_slice() else { return None };
+        let [busy, people, rest @ ..] = self.addresses.as_slice() else { return None };
+        let another =
+            rest.first().map_or(String::new(), |third| format!(", another computer's traffic {third}'s"));
         Some(format!(
-            "the policy names hosts by address, so the computers here have such addresses: transfers are \
-            {busy}'s, calls, look-ups, logins and web pages {people}'s"
+            "the policy names hosts by address, so the computers here have such addresses: one computer's transfers \
+            are {busy}'s, calls, look-ups, logins and web pages {people}'s{another}"
         ))
     }
 }

@@ -59,6 +59,7 @@ mod figures;
 mod home;
 mod household;
 mod loads;
+mod modem;
 mod neighbours;
 mod notes;
 mod policy;

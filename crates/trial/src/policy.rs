@@ -6,10 +6,11 @@ use std::sync::OnceLock;
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
 use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, PolicyInput, PolicyModel, Uses};
 use tidegate_packet::header::proto;
-use tidegate_packet::{Dissector, Handle, Pool, Seeded};
+use tidegate_packet::{Handle, KernelModel, Pool, Seeded};
 use tidegate_policy::netfilter::{Condition, Match, NetfilterTarget, NfCommand};
 use tidegate_policy::{LinkDriver, LinkOp, Op, Verb};
 use tidegate_shims::Machine;
+use tidegate_syntax::TcVersion;
 use tidegate_syntax::short::{Rules, leads_to_lan};
 
 /// What a script configured.
@@ -27,8 +28,10 @@ pub struct TrialPolicy {
     pub lan: String,
     /// Devices that give back what is redirected to them.
     pub returning: Vec<String>,
-    /// How far the machine looks into packets.
-    pub dissector: Dissector,
+    /// The kernel of the machine.
+    pub kernel: KernelModel,
+    /// Its tc.
+    pub tc: TcVersion,
     /// Commands the script issued.
     pub commands: usize,
     /// What the reader should know about the capture.
@@ -169,7 +172,8 @@ impl TrialPolicy {
         let there = self.devices.iter().map(String::as_str).filter(|name| !pairs.contains(name));
         let mut machine = Machine::for_script(there);
         machine.now = CARRIED_OUT_AT;
-        machine.gateway.set_dissector(self.dissector);
+        machine.gateway.set_kernel(self.kernel);
+        machine.tc = self.tc;
         if with_policy {
             let (mut pool, mut draws) = (Pool::new(0), Seeded::new(seed));
             let mut shim = machine.shim(&mut pool, &mut draws);
@@ -232,7 +236,8 @@ impl TrialPolicy {
                 .map(spec)
                 .collect(),
             down: Vec::new(),
-            dissector: self.dissector,
+            kernel: self.kernel,
+            tc: self.tc,
             kernel_log: Vec::new(),
             scripts: false,
         })
@@ -354,8 +359,8 @@ impl TrialPolicy {
             .unwrap_or_else(|| "lan0".to_owned());
         // Two devices may have the same classes.
         let logged: BTreeSet<&str> = machine.kernel_log.iter().map(String::as_str).collect();
-        notes.extend(logged.into_iter().map(|line| format!("the kernel would log: {line}")));
-        let dissector = machine.gateway.dissector();
+        notes.extend(logged.into_iter().map(|line| format!("the kernel warns: {line}")));
+        let (kernel, tc) = (machine.gateway.kernel(), machine.tc);
         let uses = OnceLock::new();
         Ok(TrialPolicy {
             ops: machine.log,
@@ -364,7 +369,8 @@ impl TrialPolicy {
             beneath,
             lan,
             returning,
-            dissector,
+            kernel,
+            tc,
             commands,
             notes,
             names,

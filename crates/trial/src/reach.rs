@@ -561,7 +561,7 @@ impl TrialPolicy {
         for marker in self.uses().markers(dump) {
             let connection =
                 marker.rule.targets().any(|target| matches!(target, NetfilterTarget::Connmark(_)));
-            let words = words::rule(&marker.rule, connection);
+            let words = words::marker(marker, connection);
             let words = if marker.by_connection { format!("connections of {words}") } else { words };
             if !what.contains(&words) {
                 what.push(words);
@@ -622,7 +622,7 @@ impl TrialPolicy {
             }
         }
         for marker in self.uses().classifiers(&place.device, place.class) {
-            let text = words::rule(&marker.rule, false);
+            let text = words::marker(marker, false);
             if !words.contains(&text) {
                 words.push(text);
             }

@@ -1,11 +1,10 @@
 //! What a trial comes to, in sentences.
 
-use crate::figures::{loads, seconds};
-use crate::{drops, transfers, worse};
+use crate::figures::{loads, seconds, window_start};
+use crate::{drops, modem, transfers, worse};
 use tidegate_measure::Durations;
-use tidegate_measure::numbers::{milliseconds, percent, rate};
-use tidegate_measure::trial::{ClassSeries, LinkFacts, TreeNode, TrialDocument, TrialProbe, TrialRun};
-use tidegate_policy::Kind;
+use tidegate_measure::numbers::{milliseconds, percent};
+use tidegate_measure::trial::{LinkFacts, TreeNode, TrialDocument, TrialProbe, TrialRun};
 
 /// The sentences, the most important first.
 pub(super) fn sentences(trial: &TrialDocument) -> Vec<String> {
@@ -128,7 +127,7 @@ fn latency(trial: &TrialDocument, without: &TrialRun, with: &TrialRun) -> String
     };
     let (from, to) = (milliseconds(before), milliseconds(after));
     let ratio = before as f64 / after.max(1) as f64;
-    if ratio >= 1.2 {
+    if ratio >= CUT {
         format!(
             "Under {load} the policy cuts the {name}'s 95th percentile from {from} to {to} ({ratio:.1} \
             times shorter){but}."
@@ -139,9 +138,17 @@ fn latency(trial: &TrialDocument, without: &TrialRun, with: &TrialRun) -> String
             {from}{and}."
         )
     } else if before > 2 * idle(trial) {
+        let medians = [without, with].map(|run| speaker(run)?.figures(run.window).rtt.percentile(50.0));
+        let median = match medians {
+            [Some(from), Some(to)] if from as f64 >= CUT * to.max(1) as f64 => {
+                format!("; its median is {} instead of {}", milliseconds(to), milliseconds(from))
+            }
+            _ => String::new(),
+        };
+        // Others may gain all the same, by classes of their own.
         format!(
-            "Under {load} the policy does not help: the {name}'s 95th percentile is {to} with it, {from} \
-            without{and}."
+            "Under {load} the policy hardly changes the {name}'s 95th percentile: {to} with it, {from} \
+            without{and}{median}."
         )
     } else {
         format!(
@@ -150,6 +157,9 @@ fn latency(trial: &TrialDocument, without: &TrialRun, with: &TrialRun) -> String
         )
     }
 }
+
+/// A delay that was so many times as long is cut.
+const CUT: f64 = 1.2;
 
 /// What people wait for, under the same load.
 fn people(without: &TrialRun, with: &TrialRun) -> Option<String> {
@@ -187,7 +197,7 @@ fn remainder(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
             "The modem still holds {}{} of packets{}",
             milliseconds(ns),
             at_mean(trial),
-            why_modem(trial, with)
+            modem::why(trial, with)
         ));
     }
     if let Some(ns) = waits(with, "provider", trial.link.down_bits) {
@@ -225,17 +235,15 @@ fn median_backlog(run: &TrialRun, series: &[u64]) -> Option<u64> {
     Durations::new(series.get(window_start(run)..)?.to_vec()).percentile(50.0)
 }
 
-/// The first step of the window.
-fn window_start(run: &TrialRun) -> usize {
-    (run.window.0 / run.step_ns.max(1)) as usize
-}
-
 /// The policy's own queues that packets of probes and transfers wait in, where they are FIFOs: there a packet
 /// waits for all that is before it. The first probe's comes first.
 fn own_queues(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
     // A root without classes is the only queue there is.
-    let root =
-        with.classes.first().filter(|class| class.leaf && with.classes.len() == 1).map(|class| &class.id);
+    let is_root = |id: &String| trial.tree.iter().any(|node| node.id == *id && !node.is_class);
+    let root = match with.classes.as_slice() {
+        [only] if only.leaf && is_root(&only.id) => Some(&only.id),
+        _ => None,
+    };
     let mut queues: Vec<(&String, Vec<&str>, u64)> = Vec::new();
     // One that did not begin while it was measured waits nowhere.
     let began = |probe: &&TrialProbe| {
@@ -281,16 +289,19 @@ fn own_queue(
         several => (format!("The {}, {} and {} more", several[0], several[1], several.len() - 2), "wait"),
     };
     (ns > least && bytes > NOTICED_BYTES).then(|| {
-        format!(
-            "{who} {wait} in the policy's own queue {}{}: {packets} packets, {}, in {fifo}; a queue that \
-            keeps itself short, as fq_codel does, belongs there.",
-            class.id,
-            match class.title.is_empty() || class.title.len() > LONG_TITLE {
-                true => String::new(),
-                false => format!(" ({})", class.title),
-            },
-            seconds(ns)
-        )
+        let title = match class.title.is_empty() || class.title.len() > LONG_TITLE {
+            true => String::new(),
+            false => format!(" ({})", class.title),
+        };
+        let place = format!("{who} {wait} in the policy's own queue {}{title}: {packets} packets", class.id);
+        match sent {
+            // How long they will wait is not known, and no queue helps that is not served.
+            0 => format!("{place}, none of which left while it was measured, in {fifo}."),
+            _ => format!(
+                "{place}, {}, in {fifo}; a queue that keeps itself short, as fq_codel does, belongs there.",
+                seconds(ns)
+            ),
+        }
     })
 }
 
@@ -315,166 +326,6 @@ fn fifo_of(trial: &TrialDocument, id: &str) -> Option<String> {
 
 const FIFOS: [&str; 2] = ["pfifo", "bfifo"];
 
-/// Why packets wait in the modem although there is a policy, as far as it is known, and what to do.
-fn why_modem(trial: &TrialDocument, with: &TrialRun) -> String {
-    let own: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == trial.device).collect();
-    let through: u64 =
-        own_leaves(with).flat_map(|class| &class.packets).map(|&packets| u64::from(packets)).sum();
-    if with.direct_packets * DIRECT_SHARE > through {
-        let past = format!(
-            ": {} packets were sent past all classes of {}, at the device's full rate,",
-            with.direct_packets, trial.device
-        );
-        // With a default class it is a filter or rule that names htb itself.
-        return match has_default(&own) {
-            true => format!(
-                "{past} because a filter or rule leads them to htb itself, and to none of its classes."
-            ),
-            false => format!(
-                "{past} because no filter leads them to a leaf class and htb has no default class that \
-                would take them. Make such a class, and name it as htb's default."
-            ),
-        };
-    }
-    if !own.iter().any(|node| keeps_rate(node) || node.rate_bits.is_some()) {
-        return format!(
-            ": nothing in the policy holds {} to a rate below the link's, so the queue is there, where the \
-            policy cannot order it. Put a shaper (htb, hfsc, tbf, cake with bandwidth) at its root.",
-            trial.device
-        );
-    }
-    let held_to_nothing = unheld(&own, with);
-    if !held_to_nothing.is_empty() {
-        return format!(": nothing holds what goes through {} to a rate.", held_to_nothing.join(", "));
-    }
-    if let Some(line) = &trial.link.varies {
-        return format!(
-            ": the policy's rate is fixed and the line's is not ({line}), so packets wait there while the line is \
-             slower than the policy."
-        );
-    }
-    let bytes: u64 = own_leaves(with).flat_map(|class| class.sent.iter().skip(window_start(with))).sum();
-    let sent = tidegate_measure::bits_per_second(bytes, with.window.1.saturating_sub(with.window.0));
-    let (link, promised) = (trial.link.up_bits, promised(&own));
-    let fills = sent >= FILLS * link as f64;
-    match most(&own) {
-        Some((id, bits)) if bits >= link => {
-            let (bits, carried) = (rate(bits as f64), rate(link as f64));
-            let too_much =
-                format!(": {id} may send {bits}, the link carries {carried}. Give it a rate below that");
-            match promised {
-                Some(promised) if promised >= link => format!(
-                    "{too_much}, and the classes below it rates that fit in it (they add up to {}).",
-                    rate(promised as f64)
-                ),
-                _ => format!("{too_much}."),
-            }
-        }
-        // That more leaves than it may send shows that they do.
-        Some((id, bits))
-            if fills && sent > bits as f64 * MORE && promised.is_some_and(|promised| promised > bits) =>
-        {
-            format!(
-                ": the rates of the classes below {id} add up to {}, and htb sends these even where {id} \
-                may send {}. Give them rates that fit in it.",
-                rate(promised.unwrap_or(0) as f64),
-                rate(bits as f64)
-            )
-        }
-        // What HFSC guarantees a class (rt, sc) it sends beyond that class's upper limit (ul), too.
-        _ if fills && own.iter().any(|node| node.parent.is_empty() && node.kind == "hfsc") => {
-            format!(
-                ": the policy sends {}, the link carries {}. Give its classes lower rates: what rt and sc guarantee \
-                 is sent even above ul.",
-                rate(sent),
-                rate(link as f64)
-            )
-        }
-        _ if fills => {
-            format!(
-                ": the policy sends {}, the link carries {}. Give it a lower rate.",
-                rate(sent),
-                rate(link as f64)
-            )
-        }
-        _ => format!(
-            ", though the policy sends {} and the link carries {}: the cause is not known.",
-            rate(sent),
-            rate(link as f64)
-        ),
-    }
-}
-
-/// Is the default of the HTB at the root a class without classes below it?
-fn has_default(own: &[&TreeNode]) -> bool {
-    let root = own.iter().find(|node| node.parent.is_empty() && !node.is_class && node.kind == "htb");
-    let Some(root) = root else { return false };
-    let words: Vec<&str> = root.options.split_whitespace().collect();
-    let named = words.iter().position(|word| *word == "default").and_then(|at| words.get(at + 1));
-    let Some(minor) = named.map(|word| word.trim_start_matches("0x")) else { return false };
-    let class = format!("{}{minor}", root.id);
-    let is_there = own.iter().any(|node| node.is_class && node.id == class);
-    is_there && !own.iter().any(|node| node.is_class && node.parent == class)
-}
-
-/// What the classes without classes below them sent; those of other devices are called with their device.
-fn own_leaves(run: &TrialRun) -> impl Iterator<Item = &ClassSeries> {
-    run.classes.iter().filter(|class| class.leaf && !class.id.contains(' '))
-}
-
-/// The leaves that sent something, and that nothing from themselves up to the root holds to a rate.
-fn unheld(own: &[&TreeNode], with: &TrialRun) -> Vec<String> {
-    let node = |id: &str| own.iter().find(|node| node.id == id);
-    let matches = |node: &TreeNode| keeps_rate(node) || node.rate_bits.is_some();
-    let is_held = |id: &str| {
-        let mut at = node(id);
-        for _ in 0..DEEPEST {
-            let Some(here) = at else { break };
-            let shaper_below =
-                own.iter().any(|below| !below.is_class && below.parent == here.id && matches(below));
-            if matches(here) || here.is_class && shaper_below {
-                return true;
-            }
-            at = node(&here.parent);
-        }
-        false
-    };
-    let sent = |class: &&ClassSeries| class.sent.iter().skip(window_start(with)).any(|&bytes| bytes > 0);
-    let free = own_leaves(with).filter(sent).filter(|class| node(&class.id).is_some() && !is_held(&class.id));
-    free.map(|class| class.id.clone()).collect()
-}
-
-/// Trees are less deep than this.
-const DEEPEST: usize = 64;
-
-/// What HTB sends of its leaves' own rates when all are busy, whatever the classes above may send in all.
-fn promised(own: &[&TreeNode]) -> Option<u64> {
-    let classes = || own.iter().filter(|node| node.is_class && node.kind == "htb");
-    let leaves = classes().filter(|node| !classes().any(|below| below.parent == node.id));
-    let rates = leaves.map(|leaf| Some(leaf.rate_bits?.min(leaf.ceil_bits.unwrap_or(u64::MAX))));
-    let rates: Option<Vec<u64>> = rates.collect();
-    rates.filter(|rates| rates.len() > 1).map(|rates| rates.iter().sum())
-}
-
-/// What limits a device as a whole: its root's rate, or that of HTB's top class where there is but one.
-fn most(own: &[&TreeNode]) -> Option<(String, u64)> {
-    let root = own.iter().find(|node| node.parent.is_empty() && !node.is_class)?;
-    if let Some(bits) = root.rate_bits {
-        return Some((format!("{} {}", root.kind, root.id), bits));
-    }
-    let mut tops = own.iter().filter(|node| node.is_class && node.parent == root.id && root.kind == "htb");
-    let only = tops.next().filter(|_| tops.next().is_none())?;
-    // It cannot borrow.
-    let rates = only.rate_bits.into_iter().chain(only.ceil_bits);
-    Some((format!("class {}", only.id), rates.min()?))
-}
-
-/// What is sent is more than a rate from here on.
-const MORE: f64 = 1.01;
-/// Of the link's rate, this much is all of it.
-const FILLS: f64 = 0.97;
-/// One packet in so many past all classes is worth a word.
-const DIRECT_SHARE: u64 = 10;
 /// A queue shorter than this, or than two full frames, is not worth a word.
 const NOTICED_NS: u64 = 20_000_000;
 /// A class's title of more letters is left out of sentences.
@@ -482,11 +333,6 @@ const LONG_TITLE: usize = 30;
 /// A queue of a transfer's own that is longer than this is worth a word.
 const LONG_NS: u64 = 200_000_000;
 const NOTICED_BYTES: u64 = 2 * FULL_FRAME;
-
-/// Does it hold its device to a rate whatever its parameters?
-fn keeps_rate(node: &TreeNode) -> bool {
-    Kind::from_name(&node.kind).is_some_and(Kind::keeps_rate)
-}
 
 /// The classes nothing was found for: each with its reason, or, of many, their names.
 fn unreached(trial: &TrialDocument) -> Vec<String> {
@@ -513,7 +359,7 @@ const MOST_NAMED: usize = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_measure::trial::{BufferSeries, LinkFacts, TrialFlow};
+    use tidegate_measure::trial::{BufferSeries, ClassSeries, LinkFacts, TrialFlow};
 
     const STEP: u64 = 100_000_000;
     const MS: u64 = 1_000_000;
@@ -606,7 +452,7 @@ mod tests {
             ))
             .remove(0)
         };
-        assert!(text_of(Some(1528), Some(1500)).starts_with("Under 1 upload the policy does not help"));
+        assert!(text_of(Some(1528), Some(1500)).starts_with("Under 1 upload the policy hardly changes"));
         assert!(text_of(Some(36), Some(34)).starts_with("1 upload does not disturb the ping"));
         assert!(
             text_of(Some(1528), Some(40))
@@ -618,6 +464,20 @@ mod tests {
             "Under 1 upload no ping of 100 is answered with the policy; without it 95 % take at most 40.0 ms."
         );
         assert!(text_of(None, Some(40)).contains("no ping is answered without the policy"));
+    }
+
+    /// Half of the pings may gain where the slowest do not.
+    #[test]
+    fn a_median_that_is_cut_is_a_help() {
+        let mostly_fast = with(run("up", true, Some(1400), 9), |run| {
+            run.probes[0].answers.iter_mut().skip(20).for_each(|answer| answer.1 = Some(600 * MS));
+        });
+        let runs = vec![run("up", false, Some(1500), 9), mostly_fast];
+        assert_eq!(
+            sentences(&trial(runs, 9_000_000, "fq_codel"))[0],
+            "Under 1 upload the policy hardly changes the ping's 95th percentile: 1400 ms with it, 1500 ms without; \
+             its median is 600 ms instead of 1500 ms."
+        );
     }
 
     #[test]
@@ -701,7 +561,7 @@ mod tests {
             ]
         };
         let text_of = |ms| sentences(&trial(runs(ms), 9_000_000, "fq_codel")).remove(0);
-        assert!(text_of(900).contains("does not disturb") && text_of(1100).contains("does not help"));
+        assert!(text_of(900).contains("does not disturb") && text_of(1100).contains("hardly changes"));
     }
 
     #[test]
@@ -732,9 +592,27 @@ mod tests {
             let shaped = with(run("up", true, Some(900), 9), |run| run.classes.push(class(packets)));
             sentences(&trial(vec![run("up", false, Some(900), 9), shaped], 9_000_000, kind)).join("\n")
         };
-        let text =
-            "The ping and upload 1 wait in the policy's own queue 1:10: 1000 packets, 1.3 s, in pfifo ";
+        let text = "The ping waits in the policy's own queue 1:10: 1000 packets, 1.3 s, in pfifo ";
         assert!(text_of("pfifo", 1000).contains(text), "{}", text_of("pfifo", 1000));
+        // Of a queue that nothing leaves it is not known how long its packets will wait.
+        let starved = with(run("up", true, Some(900), 9), |run| {
+            run.classes.push(ClassSeries { sent: vec![0; 100], ..class(1000) });
+        });
+        let runs = vec![run("up", false, Some(900), 9), starved];
+        let lines = sentences(&trial(runs, 9_000_000, "pfifo")).join("\n");
+        assert!(
+            lines
+                .contains("own queue 1:10: 1000 packets, none of which left while it was measured, in pfifo"),
+            "{lines}"
+        );
+        // What goes past the only class does not wait in it.
+        let past = with(run("up", true, Some(900), 9), |run| {
+            run.classes.push(class(1000));
+            run.probes[0].class = None;
+        });
+        let runs = vec![run("up", false, Some(900), 9), past];
+        let lines = sentences(&trial(runs, 9_000_000, "pfifo")).join("\n");
+        assert!(!lines.contains("own queue"), "{lines}");
         // What did not begin while it was measured waits nowhere.
         let shaped = with(run("up", true, Some(900), 9), |run| {
             run.classes.push(class(1000));
@@ -832,6 +710,24 @@ mod tests {
             at_the_modem(9_000_000, |_| (), bands),
             "The modem still holds 1000 ms of packets: nothing holds what goes through 1:10 to a rate."
         );
+        // Which of both it is cannot be told where the shaper lets as much through as the link carries.
+        let lax = |trial: &mut TrialDocument| {
+            bands(trial);
+            trial.tree.last_mut().expect("the shaper").rate_bits = Some(24_000_000);
+        };
+        assert_eq!(
+            at_the_modem(9_000_000, |_| (), lax),
+            "The modem still holds 1000 ms of packets: tbf 20: may send 24.0 Mbit/s, the link carries 10.0 Mbit/s, and \
+             nothing holds what goes through 1:10 to a rate. Hold all of it together to a rate below the link's."
+        );
+        // One that sends next to nothing is not why the modem is full.
+        let little = |run: &mut TrialRun| {
+            let another = ClassSeries { id: "1:20".into(), sent: vec![125_000; 100], ..class(0) };
+            run.classes.push(another);
+            run.classes[0].sent = vec![1514; 100];
+        };
+        let text = at_the_modem(9_000_000, little, bands);
+        assert!(!text.contains("nothing holds"), "{text}");
         assert!(
             at_the_modem(12_000_000, |_| (), |_| ())
                 .contains(": class 1:1 may send 12.0 Mbit/s, the link carries 10.0")
@@ -841,6 +737,12 @@ mod tests {
             direct(7000).contains("7000 packets were sent past all classes of eth0")
                 && !direct(70).contains("past all")
         );
+        let inner = at_the_modem(
+            9_000_000,
+            |run| run.direct_packets = 7000,
+            |trial| trial.tree[0].parent = "5:1".into(),
+        );
+        assert!(inner.contains("past all classes of eth0, as fast as what is above htb sends,"), "{inner}");
         let to_itself = |trial: &mut TrialDocument| trial.tree[0].options = "r2q 10 default 0x10".into();
         let led = at_the_modem(9_000_000, |run| run.direct_packets = 7000, to_itself);
         assert!(
@@ -857,7 +759,36 @@ mod tests {
         let hfsc =
             |trial: &mut TrialDocument| trial.tree.iter_mut().for_each(|node| node.kind = "hfsc".into());
         let text = at_the_modem(9_800_000, near, hfsc);
-        assert!(text.ends_with("what rt and sc guarantee is sent even above ul."), "{text}");
+        assert!(text.ends_with("less guaranteed (rt, sc), which is sent even above ul."), "{text}");
+        // All of a qdisc without classes goes through the shaper in it.
+        let inner = |trial: &mut TrialDocument| {
+            trial.tree.truncate(2);
+            let [root, shaper] = &mut trial.tree[..] else { return };
+            root.kind = "netem".into();
+            (shaper.id, shaper.is_class, shaper.kind) = ("10:".into(), false, "tbf".into());
+        };
+        let whole = |run: &mut TrialRun| {
+            run.classes[0].sent = vec![125_000; 100];
+            run.classes[0].id = "1:".into();
+        };
+        let text = at_the_modem(20_000_000, whole, inner);
+        assert!(text.ends_with("Give it a lower rate."), "{text}");
+        // One class below the top: its rate is sent whatever the top may send.
+        let own = |trial: &mut TrialDocument| {
+            (trial.tree[2].rate_bits, trial.tree[2].ceil_bits) = (Some(11_000_000), Some(11_000_000));
+        };
+        let text = at_the_modem(9_000_000, full, own);
+        assert!(
+            text.contains(
+                "the class below class 1:1 has a rate of 11.0 Mbit/s, and htb sends that even where"
+            ),
+            "{text}"
+        );
+        let text = at_the_modem(12_000_000, full, own);
+        assert!(
+            text.ends_with("and the class below it a rate that fits in it (it has 11.0 Mbit/s)."),
+            "{text}"
+        );
         let shaperless = at_the_modem(
             9_000_000,
             |_| (),

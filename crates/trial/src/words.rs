@@ -1,5 +1,6 @@
 //! Rules and filters in a few words: `udp`, `tcp port 80, 443`, `tcp ACK, 40 to 64 bytes`.
 
+use tidegate_inspect::MarkingRule;
 use tidegate_inspect::bytes::condition_words;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
@@ -11,7 +12,7 @@ use tidegate_syntax::tc::conditions;
 
 /// The conditions of a rule, interfaces left out; `connection`: it marks whole connections, so that only the
 /// first packet must match.
-pub(super) fn rule(rule: &NetfilterRule, connection: bool) -> String {
+fn rule(rule: &NetfilterRule, connection: bool) -> String {
     let selected = rule.matches.iter().filter(|m| !(connection && matches!(m.what, Condition::TcpFlags(..))));
     let words: Vec<String> = selected.filter_map(condition).collect();
     if !words.is_empty() {
@@ -19,6 +20,16 @@ pub(super) fn rule(rule: &NetfilterRule, connection: bool) -> String {
     }
     let by = matched_devices(rule);
     if by.is_empty() { "everything".to_owned() } else { by.join(" and ") }
+}
+
+/// As [`rule`]; a rule without conditions says by its chain which packets there are.
+pub(super) fn marker(marker: &MarkingRule, connection: bool) -> String {
+    let text = rule(&marker.rule, connection);
+    match marker.chain.as_str() {
+        "OUTPUT" if text == "everything" && !marker.is_nft => "what the gateway itself sends".to_owned(),
+        "FORWARD" if text == "everything" && !marker.is_nft => "what is forwarded".to_owned(),
+        _ => text,
+    }
 }
 
 /// The devices that a rule matches, in words.

@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::case::Release;
+
 /// Where the real kernel is asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Oracle {
@@ -46,7 +48,7 @@ impl Oracle {
                 plain.push((path, text));
             }
         }
-        let result = self.ask_as_they_are(dirs);
+        let result = self.ask_each_release(dirs);
         for (path, text) in plain {
             fs::write(path, text)?;
         }
@@ -68,8 +70,27 @@ impl Oracle {
             .map(drop)
     }
 
-    fn ask_as_they_are(&self, dirs: &[PathBuf]) -> io::Result<()> {
-        Command::new(&self.ask)
+    /// The folders that want the same release are asked together.
+    fn ask_each_release(&self, dirs: &[PathBuf]) -> io::Result<()> {
+        let mut left = dirs.to_vec();
+        while let Some(first) = left.first() {
+            let release = Release::of(first);
+            let (asked, others) = left.into_iter().partition(|dir| Release::of(dir) == release);
+            self.ask_as_they_are(&release, asked)?;
+            left = others;
+        }
+        Ok(())
+    }
+
+    fn ask_as_they_are(&self, release: &Release, dirs: Vec<PathBuf>) -> io::Result<()> {
+        let mut command = Command::new(&self.ask);
+        for (option, name) in [("--linux", &release.linux), ("--tc", &release.tc)] {
+            // tc 6.1 is the system's, which needs no option.
+            if !name.is_empty() && name != "6.1" {
+                command.args([option, name]);
+            }
+        }
+        command
             .args(dirs)
             .env("ORACLE_CPU", self.core.to_string())
             .env("ORACLE_TIMEOUT", "40")

@@ -1,5 +1,6 @@
 //! One question: the folder that both the kernel and our engine are given.
 
+use super::generate;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -30,6 +31,45 @@ impl Row {
     }
 }
 
+/// Whose behaviour a case asks for: names of releases, as `ask` takes them; empty: the oldest, 6.1.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Release {
+    pub(crate) linux: String,
+    pub(crate) tc: String,
+}
+
+impl Release {
+    /// The files that say it in a folder.
+    pub(crate) const FILES: [&'static str; 2] = ["linux", "tc"];
+
+    /// What the files of a folder say.
+    pub(crate) fn of(dir: &Path) -> Release {
+        let [linux, tc] = Release::FILES
+            .map(|name| fs::read_to_string(dir.join(name)).unwrap_or_default().trim().to_owned());
+        Release { linux, tc }
+    }
+
+    /// The kinds that it knows: `dualpi2` is in the newer kernel and the newer tc only.
+    pub(crate) fn kinds(&self) -> &'static [generate::Kind] {
+        let old = generate::KINDS.len() - generate::NEWER_KINDS;
+        if self.is_newer() { generate::KINDS } else { &generate::KINDS[..old] }
+    }
+
+    /// Are both the kernel and tc the newer ones?
+    pub(crate) fn is_newer(&self) -> bool {
+        [&self.linux, &self.tc].iter().all(|name| name.as_str() == "7.2")
+    }
+
+    fn write(&self, dir: &Path) -> io::Result<()> {
+        for (name, text) in Release::FILES.into_iter().zip([&self.linux, &self.tc]) {
+            if !text.is_empty() {
+                fs::write(dir.join(name), format!("{text}\n"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A folder in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Case {
@@ -41,12 +81,16 @@ pub(crate) struct Case {
     pub(crate) rows: Vec<Row>,
     /// Its shape, for people.
     pub(crate) note: String,
+    /// Who is asked.
+    pub(crate) release: Release,
 }
 
 impl Case {
-    /// Writes `link`, `script.tc`, `schedule.csv` and `note.txt` into a new or existing folder.
+    /// Writes `link`, `script.tc`, `schedule.csv`, `note.txt` and the release's files into a new or existing
+    /// folder.
     pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
         fs::create_dir_all(dir)?;
+        self.release.write(dir)?;
         fs::write(dir.join("link"), format!("{}\n", self.link))?;
         fs::write(dir.join("script.tc"), lines(&self.script))?;
         let mut schedule = String::from(COLUMNS);
@@ -78,7 +122,7 @@ impl Case {
 
 /// The kind a `tc qdisc add|change|replace` line names.
 fn kind_of(line: &str) -> Option<String> {
-    let known = |word: &&str| super::generate::KINDS.iter().any(|kind| kind.name == *word);
+    let known = |word: &&str| generate::KINDS.iter().any(|kind| kind.name == *word);
     line.split_whitespace().skip(3).find(known).map(str::to_owned)
 }
 

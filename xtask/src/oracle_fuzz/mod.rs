@@ -24,7 +24,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ask::Oracle;
-use case::Case;
+use case::{Case, Release};
 use compare::Difference;
 use replay::Engine;
 use report::{Kept, Tally};
@@ -38,6 +38,7 @@ const USAGE: &str = "usage: ORACLE=…/ask cargo xtask oracle-fuzz [options]
   --batch N        cases per question (default 32)  --askers N     kernels at once (default 1)
   --json           the summary for programs         --fresh        forget an earlier run
   --questions N    per shrinking (default 160)      --self-check   the kernel against itself
+  --linux V        whose kernel is asked: 6.1, 7.2  --tc V         and whose tc
   --make NUMBER    write this case into the keep directory and stop
   --check DIR…     ask and compare these folders again and stop (the last option)
 exit: 0 no difference, 1 differences, 2 cannot run";
@@ -49,6 +50,7 @@ struct Options {
     cases: Option<u64>,
     seed: u64,
     only: Option<&'static str>,
+    release: Release,
     tidegate: PathBuf,
     keep: PathBuf,
     batch: u64,
@@ -81,6 +83,7 @@ fn options(root: &Path, words: &[String]) -> Result<Options, String> {
         cases: None,
         seed: 1,
         only: None,
+        release: Release::default(),
         tidegate: root.join("target/release/tidegate"),
         keep: root.join("target/oracle-fuzz"),
         batch: 32,
@@ -96,6 +99,8 @@ fn options(root: &Path, words: &[String]) -> Result<Options, String> {
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("{word} needs a value\n{USAGE}"));
         match word.as_str() {
+            "--linux" => options.release.linux = version(word, value()?)?,
+            "--tc" => options.release.tc = version(word, value()?)?,
             "--hours" => options.hours = Some(number(word, value()?)?),
             "--cases" => options.cases = Some(number(word, value()?)?),
             "--seed" => options.seed = number(word, value()?)?,
@@ -120,10 +125,20 @@ fn options(root: &Path, words: &[String]) -> Result<Options, String> {
             other => return Err(format!("unknown option {other}\n{USAGE}")),
         }
     }
+    let known = |name: &&str| options.release.kinds().iter().any(|kind| kind.name == *name);
+    if let Some(name) = options.only.filter(|name| !known(name)) {
+        return Err(format!("--only {name} needs --linux 7.2 --tc 7.2"));
+    }
     if options.hours.is_none() && options.cases.is_none() {
         options.cases = Some(320);
     }
     Ok(options)
+}
+
+/// A release that the oracle has.
+fn version(name: &str, text: &str) -> Result<String, String> {
+    let known = ["6.1", "7.2"].contains(&text);
+    known.then(|| text.to_owned()).ok_or_else(|| format!("{name} {text}: 6.1 or 7.2"))
 }
 
 fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
@@ -141,7 +156,7 @@ fn fuzz(options: &Options) -> Result<ExitCode, String> {
     let keep = fs::canonicalize(&options.keep).map_err(|e| format!("{}: {e}", options.keep.display()))?;
     if let Some(number) = options.make {
         let dir = keep.join(format!("case-{}-{number}", options.seed));
-        generate::case(options.seed, number, options.only)
+        generate::case(options.seed, number, options.only, &options.release)
             .write(&dir)
             .map_err(|e| format!("{}: {e}", dir.display()))?;
         println!("{}", dir.display());
@@ -252,6 +267,7 @@ fn ask_ahead(
     let (give, take) = mpsc::sync_channel(1);
     let (seed, only, size, step) =
         (options.seed, options.only, options.batch, options.batch * options.askers);
+    let release = options.release.clone();
     thread::spawn(move || {
         let mut first = first;
         loop {
@@ -260,7 +276,7 @@ fn ask_ahead(
                 let mut cases = Vec::new();
                 for number in first..first + size {
                     let dir = folder.join(number.to_string());
-                    let case = generate::case(seed, number, only);
+                    let case = generate::case(seed, number, only, &release);
                     case.write(&dir)?;
                     cases.push((case, dir));
                 }
@@ -391,10 +407,7 @@ fn check(oracle: &Oracle, engine: &Engine, dirs: &[PathBuf]) -> Result<ExitCode,
         let at_fault = |e: io::Error| format!("{}: {e}", dir.display());
         let copy = work.join(at.to_string());
         fs::create_dir_all(&copy).map_err(at_fault)?;
-        for name in ["link", "script.tc", "schedule.csv"] {
-            fs::copy(dir.join(name), copy.join(name))
-                .map_err(|e| format!("{}: {e}", dir.join(name).display()))?;
-        }
+        copy_question(dir, &copy).map_err(at_fault)?;
         oracle.ask(std::slice::from_ref(&copy)).map_err(at_fault)?;
         let bench = Harness { oracle: oracle.clone(), engine, dir: copy.clone(), questions: 0 };
         let verdict = if ask::answered(&copy) {
@@ -412,6 +425,17 @@ fn check(oracle: &Oracle, engine: &Engine, dirs: &[PathBuf]) -> Result<ExitCode,
     Ok(ExitCode::from(u8::from(differing > 0)))
 }
 
+/// Copies the files that ask.
+fn copy_question(from: &Path, to: &Path) -> io::Result<()> {
+    for name in ["link", "script.tc", "schedule.csv"] {
+        fs::copy(from.join(name), to.join(name))?;
+    }
+    for name in Release::FILES.into_iter().filter(|name| from.join(name).exists()) {
+        fs::copy(from.join(name), to.join(name))?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -422,6 +446,10 @@ mod tests {
         let root = Path::new("/r");
         let read = options(root, &words("--hours 0.5 --seed 7 --only htb --json")).unwrap();
         assert_eq!((read.hours, read.seed, read.only, read.json), (Some(0.5), 7, Some("htb"), true));
+        let newer = options(root, &words("--linux 7.2 --tc 7.2 --only dualpi2")).unwrap();
+        assert_eq!((newer.release.linux.as_str(), newer.release.tc.as_str()), ("7.2", "7.2"));
+        assert!(options(root, &words("--only dualpi2")).unwrap_err().contains("needs --linux 7.2"));
+        assert!(options(root, &words("--linux 6.6")).unwrap_err().contains("6.1 or 7.2"));
         assert!(options(root, &words("--only nosuch")).unwrap_err().contains("not one of pfifo"));
         assert!(options(root, &words("--hours x")).unwrap_err().contains("not a number"));
         assert!(options(root, &words("--what")).unwrap_err().contains("unknown option"));
@@ -438,7 +466,7 @@ mod tests {
         let bench = Harness { oracle, engine: &engine, dir: dir.clone(), questions: 0 };
         for number in 0..3 {
             assert_eq!(
-                bench.question(&generate::case(1, number, None), true).unwrap(),
+                bench.question(&generate::case(1, number, None, &Release::default()), true).unwrap(),
                 None,
                 "case {number}"
             );

@@ -29,9 +29,7 @@ impl Engine {
         match self {
             Self::Tidegate(program) => replay(program, dir, out),
             Self::Itself(oracle) => {
-                for name in ["link", "script.tc", "schedule.csv"] {
-                    fs::copy(dir.join(name), out.join(name))?;
-                }
+                super::copy_question(dir, out)?;
                 oracle.ask(&[out.to_owned()])?;
                 Ok(Ok(()))
             }

@@ -313,11 +313,12 @@ fn column(row: &mut Row, at: usize, value: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oracle_fuzz::case::Release;
     use crate::oracle_fuzz::generate;
 
     #[test]
     fn shrinks_to_what_a_fake_test_wants() {
-        let mut case = generate::case(11, 4, Some("tbf"));
+        let mut case = generate::case(11, 4, Some("tbf"), &Release::default());
         case.rows.push(Row {
             time: 70_000_000_000,
             rest: "!,tc qdisc change dev link0 root handle 1: tbf rate 1mbit burst 9k; echo x".to_owned(),
@@ -363,7 +364,7 @@ mod tests {
 
     #[test]
     fn runs_no_more_tests_than_allowed() {
-        let case = generate::case(11, 5, None);
+        let case = generate::case(11, 5, None, &Release::default());
         let mut requested = 0;
         let same = shrink(&case, 40, &mut |_| {
             requested += 1;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Instant;
 use tidegate_classify::{ActionInput, Policers};
-use tidegate_packet::{Rate, Time};
+use tidegate_packet::{LinuxVersion, Rate, Time};
 use tidegate_policy::{Police, RateSpec, Ticks};
 
 /// Packets whose time is taken together, as in the peer.
@@ -72,7 +72,13 @@ impl Rig {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let policer = (u64::from(state) * u64::from(*count)) >> 32;
             time += *step;
-            let meter = ActionInput { len: LENGTH, whole: LENGTH, now: Time(time >> 10), passed_over: false };
+            let meter = ActionInput {
+                len: LENGTH,
+                whole: LENGTH,
+                now: Time(time >> 10),
+                passed_over: false,
+                linux: LinuxVersion::default(),
+            };
             conforming += u64::from(policers.conforms(policer as u32, meter));
         }
         (*now, *random, *passed) = (time, state, *passed + conforming);

@@ -5,9 +5,11 @@ use tidegate_packet::{Head, Pkt, Pool, Transport};
 use tidegate_policy::{Control, Csum};
 
 pub(super) fn carry_out(csum: &Csum, pool: &mut Pool, pkt: &Pkt) -> Control {
-    // Behind two tags the kernel does not find the header.
     if pool.head(pkt).tags().len() < 2 {
         pool.rewrite(pkt, |head| compute(csum, head));
+    } else {
+        // Behind two tags the kernel looks for the header at the frame's beginning, and leaves it so.
+        pool.rewrite(pkt, Head::lose_network);
     }
     csum.control
 }

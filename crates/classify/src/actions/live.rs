@@ -5,7 +5,8 @@ use super::{connection, csum, gate, mpls, nat, pedit, skbmod, vlan};
 use crate::conntrack::Conntrack;
 use crate::query::{ActionInput, Done, FilterRandom, FilterVerdict, Mirrored, Redirect};
 use alloc::vec::Vec;
-use tidegate_packet::{FwMark, Pkt, Pool, Time};
+use tidegate_packet::header::ethertype;
+use tidegate_packet::{FwMark, LinuxChange, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{
     Act, Action, Control, CtinfoCounts, Errno, Gact, Gate, Mirred, Mpls, MplsFields, MplsHow, Police,
@@ -183,7 +184,11 @@ impl Live {
                 self.drops += u32::from(translation.control == Control::Drop);
                 nat::carry_out(translation, pool, pkt)
             }
-            Act::Pedit(pedit) => pedit::carry_out(pedit, pool, pkt),
+            Act::Pedit(pedit) => {
+                let (control, all) = pedit::carry_out(pedit, pool, pkt, meter.linux);
+                self.overlimits += u32::from(!all && meter.linux.has(LinuxChange::PeditCounts));
+                control
+            }
             Act::Csum(csum) => {
                 self.drops += u32::from(csum.control == Control::Drop);
                 csum::carry_out(csum, pool, pkt)
@@ -385,13 +390,29 @@ fn decide(gact: &Gact, turns: &mut u32, random: &mut FilterRandom<'_>) -> Contro
     if hit { other.control } else { gact.control }
 }
 
+/// The DS field that is found through the tags before it. Behind several tags there is none in packets of the
+/// machine's own: the kernel does not know how long their link header is.
+fn visible_dsfield(pool: &Pool, pkt: &Pkt) -> Option<u8> {
+    let (meta, head) = (pool.meta(pkt), pool.head(pkt));
+    let is_found = head.tags().len() < 2 || meta.came_in != 0;
+    if !is_found || !matches!(head.ethertype(), ethertype::IPV4 | ethertype::IPV6) {
+        return None;
+    }
+    match (head.has_lost_network(), head.ethertype()) {
+        (false, _) => Some(meta.dsfield),
+        (true, ethertype::IPV4) => head.byte_at(1),
+        (true, _) => head.word(0).map(|word| (word >> 20) as u8),
+    }
+}
+
 fn edited(edit: &Skbedit, pool: &mut Pool, pkt: &Pkt) -> Control {
+    let inherited = visible_dsfield(pool, pkt);
     let meta = pool.meta_mut(pkt);
     if let Some(priority) = edit.priority {
         meta.priority = priority;
     }
-    if edit.inherit_dsfield && matches!(meta.ethertype, 0x0800 | 0x86dd) {
-        meta.priority = u32::from(meta.dsfield >> 2);
+    if let Some(dsfield) = inherited.filter(|_| edit.inherit_dsfield) {
+        meta.priority = u32::from(dsfield >> 2);
     }
     if let Some((mark, mask)) = edit.mark {
         let mask = mask.unwrap_or(u32::MAX);

@@ -18,8 +18,7 @@ pub(super) fn carry_out(nat: &Nat, pool: &mut Pool, pkt: &Pkt) -> Control {
     if nat.control == Control::Drop {
         return Control::Drop;
     }
-    // Behind two tags the kernel does not find the header.
-    if pool.head(pkt).tags().len() > 1
+    if pool.head(pkt).has_lost_network()
         || pool.head(pkt).network().len() < 20
         || !concerns(nat, pool.head(pkt))
     {

@@ -1,25 +1,27 @@
 //! `pedit`: words of a packet's front become others; checksums stay as they were.
 
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_packet::{Head, Pkt, Pool, transport};
+use tidegate_packet::{Head, LinuxChange, LinuxVersion, Pkt, Pool, transport};
 use tidegate_policy::{Control, Pedit, PeditHeader, PeditKey};
 
 /// Bytes before a frame that may be written, and are not sent.
 const HEADROOM: i64 = 2;
 
-/// Rewrites the words in turn. Where one lies outside the packet, those after it are left as they were; no
-/// counter shows it.
-pub(super) fn carry_out(pedit: &Pedit, pool: &mut Pool, pkt: &Pkt) -> Control {
+/// Rewrites the words in turn. Where one lies outside the packet, those after it are left as they were.
+/// Beside the decision: whether all were written.
+pub(super) fn carry_out(pedit: &Pedit, pool: &mut Pool, pkt: &Pkt, linux: LinuxVersion) -> (Control, bool) {
+    let checked = linux.has(LinuxChange::PeditProtocol);
     // Where a device's frames have no link header, more is kept than is left of them without one.
     let len = i64::from(pool.meta(pkt).frame_len) - Head::ETHERNET as i64;
     let len = len.max(pool.head(pkt).network().len() as i64);
-    pool.rewrite(pkt, |head| pedit.keys.iter().all(|key| rewrite(key, head, len).is_some()));
-    pedit.control
+    let all =
+        pool.rewrite(pkt, |head| pedit.keys.iter().all(|key| rewrite(key, head, len, checked).is_some()));
+    (pedit.control, all)
 }
 
 /// One word of a packet with this many bytes from the network header on.
-fn rewrite(key: &PeditKey, head: &mut Head, len: i64) -> Option<()> {
-    let begin = begin(key.header, head)?;
+fn rewrite(key: &PeditKey, head: &mut Head, len: i64, checked: bool) -> Option<()> {
+    let begin = begin(key.header, head, checked)?;
     let mut at = begin + i64::from(key.offset);
     if let Some(step) = key.at {
         let byte = byte_at(head, begin + i64::from(step.offset), len)?;
@@ -38,8 +40,8 @@ fn rewrite(key: &PeditKey, head: &mut Head, len: i64) -> Option<()> {
 }
 
 /// Where a header begins, counted from the network header. A transport header is found through the network
-/// header: IPv4's gives its length, IPv6's must name the protocol that is meant.
-fn begin(header: PeditHeader, head: &Head) -> Option<i64> {
+/// header, which must name the protocol that is meant; IPv4's only where that is `checked`.
+fn begin(header: PeditHeader, head: &Head, checked: bool) -> Option<i64> {
     let meant = match header {
         PeditHeader::Network | PeditHeader::Ipv4 | PeditHeader::Ipv6 => return Some(0),
         PeditHeader::Ethernet => return Some(-(Head::ETHERNET as i64)),
@@ -51,7 +53,8 @@ fn begin(header: PeditHeader, head: &Head) -> Option<i64> {
         _ if head.tags().len() > 1 => None,
         ethertype::IPV4 => {
             let bytes = i64::from(network.first()? & 15) * 4;
-            (network.len() >= 20 && bytes >= 20).then_some(bytes)
+            let is_meant = !checked || network.get(9) == Some(&meant);
+            (network.len() >= 20 && bytes >= 20 && is_meant).then_some(bytes)
         }
         ethertype::IPV6 => {
             let (protocol, rest) = transport(ethertype::IPV6, network)?;

@@ -198,6 +198,7 @@ impl Policers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_packet::LinuxVersion;
     use tidegate_policy::Ticks;
 
     fn told(mbit: u64) -> Police {
@@ -211,7 +212,7 @@ mod tests {
     }
 
     fn packet(len: u32, now: u64) -> ActionInput {
-        ActionInput { len, whole: len, now: Time(now), passed_over: false }
+        ActionInput { len, whole: len, now: Time(now), passed_over: false, linux: LinuxVersion::default() }
     }
 
     #[test]

@@ -8,11 +8,9 @@ use tidegate_policy::{Control, Vlan, VlanHow, VlanTag};
 const ID: u16 = 0x0fff;
 /// Above the VLAN ID are the bit that marks a packet as droppable and three bits of priority (IEEE 802.1Q).
 const PRIORITY_SHIFT: u32 = 13;
-/// Bytes of a tag in the frame.
-const TAG_LEN: u32 = 4;
 
 pub(super) fn carry_out(vlan: &Vlan, pool: &mut Pool, pkt: &Pkt) -> Control {
-    let before = pool.head(pkt).tags().len();
+    let before = pool.head(pkt).tags_len();
     let done = pool.rewrite(pkt, |head| match vlan.how {
         VlanHow::Pop => {
             head.pop_tag();
@@ -24,7 +22,7 @@ pub(super) fn carry_out(vlan: &Vlan, pool: &mut Pool, pkt: &Pkt) -> Control {
             true
         }
     });
-    // More than the kernel of a machine ever sees: nothing is kept of a third.
+    // More tags than [`Head::TAGS`].
     if !done {
         return Control::Drop;
     }
@@ -49,12 +47,11 @@ fn modify(tag: VlanTag, head: &mut Head) {
 }
 
 /// What filters take the packet for, and its length: a tag behind the outermost is in the frame.
-fn settle(pool: &mut Pool, pkt: &Pkt, before: usize) {
-    let inside = |tags: usize| TAG_LEN * tags.saturating_sub(1) as u32;
+fn settle(pool: &mut Pool, pkt: &Pkt, before: u32) {
     let head = pool.head(pkt);
-    let (tags, outermost) =
-        (head.tags().len(), head.tags().first().map_or(head.ethertype(), |(protocol, _)| *protocol));
+    let outermost = head.tags().first().map_or(head.ethertype(), |(protocol, _)| *protocol);
+    let inside = head.tags_len();
     let meta = pool.meta_mut(pkt);
     meta.ethertype = outermost;
-    meta.frame_len = meta.frame_len + inside(tags) - inside(before);
+    meta.frame_len = meta.frame_len + inside - before;
 }

@@ -81,12 +81,18 @@ fn read(context: &ClassifyContext<'_>, layer: Layer, offset: u16, into: &mut [u8
 /// Where a layer begins, counted from the network header.
 fn begin(context: &ClassifyContext<'_>, layer: Layer) -> Option<i32> {
     match layer {
-        Layer::Link => Some(-(context.link_header as i32)),
+        Layer::Link => {
+            let head = context.pool.head(context.pkt);
+            let before = context.link_header + head.tags_len();
+            Some(if head.has_lost_network() { 0 } else { -(before as i32) })
+        }
         Layer::Network => Some(0),
         Layer::Transport => {
             let head = context.pool.head(context.pkt);
             let (_, behind) = transport(head.ethertype(), head.network())?;
-            Some((head.network().len() - behind.len()) as i32)
+            // It stays where it was when the network header is lost.
+            let moved = if head.has_lost_network() { context.link_header + head.tags_len() } else { 0 };
+            Some((head.network().len() - behind.len()) as i32 + moved as i32)
         }
     }
 }

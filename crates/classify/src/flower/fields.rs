@@ -49,8 +49,8 @@ impl Fields {
             }
             F::CtState => u128::from(flower_state(context.pool.meta(context.pkt))),
             F::CtMark => context.actions.connections.mark(context.pool.meta(context.pkt)).unwrap_or(0).into(),
-            F::DstMac => mac(context, -14),
-            F::SrcMac => mac(context, -8),
+            F::DstMac => mac(context, 0),
+            F::SrcMac => mac(context, 6),
             F::ArpSip | F::ArpTip | F::ArpOp | F::ArpSha | F::ArpTha => arp(field, context),
             _ => {
                 let tunnel = self.tunnel.get_or_insert_with(|| own_keys(context));
@@ -106,9 +106,10 @@ fn address(addrs: Addrs, destination: bool) -> u128 {
     }
 }
 
-fn mac(context: &ClassifyContext<'_>, from: i32) -> u128 {
-    let head = context.pool.head(context.pkt);
-    (from..from + 6).fold(0, |address, at| address << 8 | u128::from(head.byte_at(at).unwrap_or(0)))
+/// A link address, from this byte of the frame on.
+fn mac(context: &ClassifyContext<'_>, from: usize) -> u128 {
+    let bytes = context.pool.head(context.pkt).frame().get(from..from + 6).unwrap_or(&[]);
+    bytes.iter().fold(0, |address, byte| address << 8 | u128::from(*byte))
 }
 
 /// ARP of IPv4 over Ethernet (RFC 826); what else there is has no fields.

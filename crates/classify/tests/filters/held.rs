@@ -4,7 +4,9 @@
 use super::vectors::words;
 use tidegate_classify::{ActionInput, Actions, Blocks, ClassifyContext, Cost, FilterList, FilterRandom};
 use tidegate_classify::{FilterVerdict, Owner, Shared};
-use tidegate_packet::{FwMark, Handle, Head, Jiffies, Meta, Pool, Rate, Seeded, Time, Timer, Wheel};
+use tidegate_packet::{
+    FwMark, Handle, Head, Jiffies, LinuxVersion, Meta, Pool, Rate, Seeded, Time, Timer, Wheel,
+};
 use tidegate_policy::{ChainOp, FilterOp, LinkLayer, Op, RateSpec, TcError};
 use tidegate_syntax::tc::{self, TcCommand};
 use tidegate_syntax::{Device, Env};
@@ -72,7 +74,13 @@ impl List {
         let pkt = pool.insert(meta, head).expect("room for one");
         let mut context = ClassifyContext {
             pkt: &pkt,
-            meter: ActionInput { len: 60, whole: 60, now: Time(0), passed_over: false },
+            meter: ActionInput {
+                len: 60,
+                whole: 60,
+                now: Time(0),
+                passed_over: false,
+                linux: LinuxVersion::default(),
+            },
             pool: &mut pool,
             actions: &mut self.actions,
             random: FilterRandom { source: &mut self.random, flow_key_drawn: &mut self.drawn },
@@ -353,7 +361,13 @@ fn flower_reads_arp() {
         let pkt = pool.insert(Meta::of(&head, 60), head).expect("room for one");
         let mut context = ClassifyContext {
             pkt: &pkt,
-            meter: ActionInput { len: 60, whole: 60, now: Time(0), passed_over: false },
+            meter: ActionInput {
+                len: 60,
+                whole: 60,
+                now: Time(0),
+                passed_over: false,
+                linux: LinuxVersion::default(),
+            },
             pool: &mut pool,
             actions: &mut list.actions,
             random: FilterRandom { source: &mut list.random, flow_key_drawn: &mut list.drawn },

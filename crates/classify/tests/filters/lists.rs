@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tidegate_classify::{
     ActionInput, Actions, ClassifyContext, DumpContext, FilterList, FilterRandom, FilterVerdict, Owner,
 };
-use tidegate_packet::{Handle, Head, Jiffies, Meta, Pkt, Pool, Seeded, Time, Wheel};
+use tidegate_packet::{Handle, Head, Jiffies, LinuxVersion, Meta, Pkt, Pool, Seeded, Time, Wheel};
 use tidegate_policy::{Act, ActionsOp, FilterOp, Op, QdiscOp, TcError, Verb};
 use tidegate_syntax::tc::{self, Object, ShowActions, ShowFlags, ShowWhat, TcCommand};
 use tidegate_syntax::{Device, Env};
@@ -215,7 +215,7 @@ impl Lists {
         let len = self.pool.meta(pkt).len;
         let mut context = ClassifyContext {
             pkt,
-            meter: ActionInput { len, whole: len, now, passed_over: false },
+            meter: ActionInput { len, whole: len, now, passed_over: false, linux: LinuxVersion::default() },
             pool: &mut self.pool,
             actions: &mut self.actions,
             random: FilterRandom { source: &mut self.random, flow_key_drawn: &mut self.flow_key_drawn },

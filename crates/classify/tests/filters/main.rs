@@ -9,6 +9,7 @@ mod conntrack;
 mod held;
 mod lists;
 mod netfilter;
+mod nft;
 mod recordings;
 mod session;
 mod vectors;

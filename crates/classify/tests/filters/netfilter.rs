@@ -41,7 +41,8 @@ fn counted(commands: &[&str], packets: &str) -> Vec<String> {
     }
     // The broadcast went to a neighbour's address, which routers pass on.
     let schedule = packets.replace("255.255.255.255,udp", "10.9.0.255,udp");
-    let texts = Texts { link: "0 0 1500 1000", schedule: &schedule, random: None, has_frames: false };
+    let texts =
+        Texts { link: "0 0 1500 1000", schedule: &schedule, random: None, has_frames: false, linux: None };
     let forward = mangle.at_hook(Hook::Forward).next().expect("mangle has it").1;
     let place = HookDevices { input: "in1", output: "link0" };
     for row in Recording::parse(&texts, 1).expect("packets").rows {

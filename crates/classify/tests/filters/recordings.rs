@@ -12,8 +12,8 @@ use tidegate_recording::{DRAIN, Recording, RowKind, SCRIPT_AT, Texts, at};
 const ARCHIVES: [(&str, usize); 5] = [
     ("traces", 12),
     ("answers-B", 1),
-    ("answers-filters", 3),
-    ("answers-rewrite", 33),
+    ("answers-filters", 4),
+    ("answers-rewrite", 43),
     ("answers-classify", 17),
 ];
 
@@ -43,7 +43,13 @@ fn difference(files: &RecordingFiles) -> Result<Option<String>, Elsewhere> {
     if !script.contains("filter") || drawn || TOUCHING.iter().any(|word| commands.contains(word)) {
         return Err(Elsewhere);
     }
-    let texts = Texts { link: text("link"), schedule: text("schedule.csv"), random: None, has_frames: false };
+    let texts = Texts {
+        link: text("link"),
+        schedule: text("schedule.csv"),
+        random: None,
+        has_frames: false,
+        linux: None,
+    };
     let recording = Recording::parse(&texts, 1).expect("a recording");
     if recording.link.forward {
         return Err(Elsewhere);

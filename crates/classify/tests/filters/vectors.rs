@@ -60,7 +60,7 @@ fn decided(packets: &Recording, filters: &str) -> String {
 fn filters_decide_as_linux_did() {
     let mut differ = String::new();
     for (vectors, schedule, least) in VECTORS {
-        let texts = Texts { link: "0 0 1500 1000", schedule, random: None, has_frames: false };
+        let texts = Texts { link: "0 0 1500 1000", schedule, random: None, has_frames: false, linux: None };
         let packets = Recording::parse(&texts, 1).expect("packets");
         let rows = vectors.lines().filter(|line| !line.starts_with('#'));
         let mut count = 0;

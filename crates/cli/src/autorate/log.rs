@@ -67,6 +67,8 @@ pub(super) fn line(event: &AutorateEvent) -> String {
         }
         AutorateEvent::Ended(all) => made("ended", put_back(all)),
         AutorateEvent::Earlier(all) => made("earlier", put_back(all)),
+        AutorateEvent::Limits(plan) => made("limits", json!({"shapers": shapers(plan)})),
+        AutorateEvent::NotRemembered(why) => made("not-remembered", json!({"words": why})),
     }
 }
 
@@ -77,15 +79,25 @@ fn shapers(plan: &AutoratePlan) -> Vec<Value> {
                 "direction": direction.word(), "device": shaper.dev(), "shaper": shaper.words(),
                 "found": shaper.found(), "min": plan.limits.least[direction],
                 "base": plan.limits.base[direction], "max": plan.limits.most[direction],
+                "learned": learned(direction, plan),
             })
         })
     };
     RateDirection::BOTH.into_iter().filter_map(shaper).collect()
 }
 
+/// What was found of a direction's limits.
+fn learned(direction: RateDirection, plan: &AutoratePlan) -> Value {
+    let (of, learns) = (plan.learned[direction], plan.learns);
+    match learns.least[direction] || learns.most[direction] {
+        true => json!({"seconds": of.seconds, "carried": of.high, "needed": of.low}),
+        false => Value::Null,
+    }
+}
+
 /// What --dry-run finds.
 pub(super) fn plan_line(
-    plan: &AutoratePlan,
+    (plan, why_not): (&AutoratePlan, Option<&str>),
     left: &[(String, LeftBehind)],
     options: &AutorateOptions,
     replies: &[Tried],
@@ -103,6 +115,7 @@ pub(super) fn plan_line(
         json!({
             "controller": options.controller.to_string(),
             "shapers": shapers(plan),
+            "words": why_not,
             "left": left.collect::<Vec<_>>(),
             "targets": options.targets.iter().zip(replies).map(target).collect::<Vec<_>>(),
         }),

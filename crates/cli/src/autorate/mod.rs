@@ -10,7 +10,7 @@ use crate::exit::CliExit;
 use anyhow::Context;
 use log::{LineLog, Tried, line};
 use std::net::IpAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tidegate_control::RateDirection;
@@ -21,7 +21,7 @@ use tidegate_prober::{AddressFamily, ProbeClock, addresses};
 use tidegate_sessions::autorate::{
     AutorateEvent, AutorateOptions, AutoratePlan, LeftBehind, PutBack, guard, obstacles, plan, restore, run,
 };
-use tidegate_sys::{interrupt, poll, service};
+use tidegate_sys::{interrupt, service};
 
 /// How long the targets are tried by --dry-run.
 const TRIED: Duration = Duration::from_secs(2);
@@ -66,8 +66,8 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let wanted = wanted(options)?;
     if options.dry_run {
         let left = obstacles(&wanted)?;
-        let plan = plan(&wanted)?;
-        return dry(&plan, &left, &wanted, options);
+        let (plan, why_not) = plan(&wanted)?;
+        return dry((&plan, why_not.as_deref()), &left, &wanted, options);
     }
     let mut log = options.log.as_deref().map(LineLog::open).transpose()?;
     let mut failed = false;
@@ -96,9 +96,13 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
             | AutorateEvent::Idle
             | AutorateEvent::Active
             | AutorateEvent::Seen
+            | AutorateEvent::Limits(_)
             | AutorateEvent::Back(_) => !crate::output::is_quiet(),
             AutorateEvent::Ended(all) => failed || all.is_empty() || !crate::output::is_quiet(),
-            AutorateEvent::Blind | AutorateEvent::Gone(_) | AutorateEvent::Earlier(_) => true,
+            AutorateEvent::Blind
+            | AutorateEvent::Gone(_)
+            | AutorateEvent::Earlier(_)
+            | AutorateEvent::NotRemembered(_) => true,
         };
         if !is_wanted {
             return Ok(());
@@ -170,7 +174,7 @@ fn shown(plan: &AutoratePlan, options: &AutorateOptions) -> String {
             shaper.words(),
             shaper.dev(),
             rate(shaper.found() as f64),
-            assumed(direction, options),
+            origin(direction, plan, options),
         );
     }
     let hosts = match options.targets.len() {
@@ -184,30 +188,43 @@ fn shown(plan: &AutoratePlan, options: &AutorateOptions) -> String {
     text + &format!("controller: {}; {hosts}\n", options.controller)
 }
 
-/// Which limits are not given, and so assumed.
-fn assumed(direction: RateDirection, options: &AutorateOptions) -> String {
-    let all = [("lowest", options.least), ("base", options.base), ("highest", options.most)];
-    let missing: Vec<&str> =
-        all.iter().filter(|(_, given)| given[direction].is_none()).map(|(name, _)| *name).collect();
+/// Which limits are not given, and so assumed, or found by observation.
+fn origin(direction: RateDirection, plan: &AutoratePlan, options: &AutorateOptions) -> String {
     // A configuration has limits of its own.
-    match (&options.controller, missing.as_slice()) {
-        (ControllerChoice::CakeAutorate(Some(_)), _) => {
-            " (those of the configuration, else assumed)".to_owned()
-        }
-        (_, []) => String::new(),
-        (_, some) => format!(" (assumed: {})", some.join(", ")),
+    if let ControllerChoice::CakeAutorate(Some(_)) = &options.controller {
+        return " (those of the configuration, else assumed)".to_owned();
+    }
+    let (limits, assumed) = (plan.limits, plan.assumed);
+    let all = [
+        ("lowest", options.least, limits.least, assumed.least),
+        ("base", options.base, limits.base, assumed.base),
+        ("highest", options.most, limits.most, assumed.most),
+    ];
+    let missing = all.iter().filter(|(_, given, ..)| given[direction].is_none());
+    let (found, assumed): (Vec<_>, Vec<_>) =
+        missing.partition(|(_, _, now, assumed)| now[direction] != assumed[direction]);
+    let names = |of: &[&(&str, _, _, _)]| of.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
+    let minutes = plan.learned[direction].seconds / 60;
+    let time = if minutes < 120 { format!("{minutes} min") } else { format!("{} h", minutes / 60) };
+    let parts = [
+        (!assumed.is_empty()).then(|| format!("assumed: {}", names(&assumed))),
+        (!found.is_empty()).then(|| format!("found in {time}: {}", names(&found))),
+    ];
+    match parts.into_iter().flatten().collect::<Vec<_>>().join("; ") {
+        none if none.is_empty() => none,
+        some => format!(" ({some})"),
     }
 }
 
 fn dry(
-    plan: &AutoratePlan,
+    (plan, why_not): (&AutoratePlan, Option<&str>),
     left: &[(String, LeftBehind)],
     options: &AutorateOptions,
     given: &Options,
 ) -> anyhow::Result<CliExit> {
     let replies = tried(options)?;
     if given.json {
-        crate::output::text(&log::plan_line(plan, left, options, &replies));
+        crate::output::text(&log::plan_line((plan, why_not), left, options, &replies));
     } else {
         let mut text = String::new();
         for (dev, left) in left {
@@ -223,6 +240,7 @@ fn dry(
                 ),
             };
         }
+        text += &why_not.map_or_else(String::new, |why| format!("{why}\n"));
         text += &shown(plan, options);
         for (address, (count, best, one_way)) in options.targets.iter().zip(&replies) {
             text += &match best {
@@ -259,9 +277,7 @@ fn tried(options: &AutorateOptions) -> anyhow::Result<Vec<Tried>> {
                 result.0 += 1;
             }
         }
-        let waited: Vec<BorrowedFd<'_>> =
-            std::iter::once(std::os::fd::AsFd::as_fd(&stop)).chain(targets.sockets()).collect();
-        if poll::readable(&waited, due.saturating_duration_since(Instant::now()))?[0] {
+        if targets.wait(&[stop.as_fd()], due.saturating_duration_since(Instant::now()))?[0] {
             break;
         }
         let mut events = Vec::new();
@@ -315,6 +331,21 @@ fn words(event: &AutorateEvent, options: &AutorateOptions) -> String {
                 .collect();
             format!("found ({}); these rates are put back at the end; it begins again", all.join(", "))
         }
+        AutorateEvent::Limits(plan) => {
+            let one = |direction: RateDirection| {
+                plan.shapers[direction].as_ref()?;
+                let [least, most] =
+                    [plan.limits.least, plan.limits.most].map(|of| rate(of[direction] as f64));
+                Some(format!(
+                    "{} from {least} to {most}{}",
+                    direction.word(),
+                    origin(direction, plan, options)
+                ))
+            };
+            let all: Vec<String> = RateDirection::BOTH.into_iter().filter_map(one).collect();
+            format!("other limits by what the line carried: {}", all.join("; "))
+        }
+        AutorateEvent::NotRemembered(why) => why.clone(),
         AutorateEvent::Ended(all) => put_back(all),
         AutorateEvent::Earlier(all) => {
             format!("an earlier `tidegate autorate {}` was killed: {}", options.up, put_back(all))

@@ -42,13 +42,13 @@ pub struct Options {
     /// A configuration of cake-autorate, for that controller: read as data, never run
     #[arg(long, value_name = "FILE")]
     pub cake_config: Option<PathBuf>,
-    /// The lowest rates; default: a fifth of the base rates
+    /// The lowest rates; default: found by observation, a fifth of the base rates at first
     #[arg(long, value_name = "UP[,DOWN]", value_parser = rates)]
     pub min: Option<Rates>,
     /// The rates to begin with and without load; default: those that the shapers have
     #[arg(long, value_name = "UP[,DOWN]", value_parser = rates)]
     pub base: Option<Rates>,
-    /// The highest rates; default: twice the base rates
+    /// The highest rates; default: found by observation, twice the base rates at first
     #[arg(long, value_name = "UP[,DOWN]", value_parser = rates)]
     pub max: Option<Rates>,
     /// A host beyond the line to probe (ICMP), by name or address; may be repeated

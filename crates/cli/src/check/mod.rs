@@ -14,6 +14,7 @@ use crate::exit::CliExit;
 use crate::outputs::{self, Form, ReportFile};
 use crate::script_options::show_errors;
 use std::process::ExitCode;
+use tidegate_inspect::Rule;
 use tidegate_inspect::checked::{Checked, to_json, to_sarif};
 use tidegate_loader::checked::CheckError;
 use tidegate_loader::{InputFormat, ReadOptions};
@@ -57,6 +58,19 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     for ReportFile { path, form } in &options.output {
         crate::output::file(path, shown(*form))?;
     }
+    if let Some(until) = options.kernel.until()
+        && !checked.findings.iter().any(|finding| finding.rule == Rule::Release)
+    {
+        let from = options.kernel.kernel().linux;
+        let apart = match checked.findings.iter().any(|finding| finding.rule == Rule::Refused) {
+            true => "; what was refused is not compared",
+            false => "",
+        };
+        eprintln!(
+            "tidegate check: of what is known to differ between Linux {from} and {until} nothing concerns \
+             what these qdiscs do with packets{apart}"
+        );
+    }
     Ok(if failed { CliExit::No } else { CliExit::Yes })
 }
 
@@ -65,7 +79,10 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
         args: options.args.clone(),
         devices: options.dev.iter().cloned().collect(),
         sandbox: options.sandbox.into(),
-        dissector: options.dissect.into(),
+        kernel: options.kernel.kernel(),
+        tc: options.kernel.tc(),
+        until: options.kernel.until(),
+        tc_until: options.kernel.tc_until(),
         batches_go_on: true,
         ..ReadOptions::default()
     };

@@ -1,6 +1,6 @@
 //! The command line of `tidegate check`.
 
-use crate::dissect::Dissect;
+use crate::kernel_options::ComparedKernels;
 use crate::outputs::{Form, ReportFile, output_file};
 use crate::script_options::ScriptOptions;
 use std::path::PathBuf;
@@ -56,9 +56,9 @@ pub struct Options {
     /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,
-    /// How far the kernel's flow dissector looks into packets
-    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
-    pub(crate) dissect: Dissect,
+    /// The kernel that the policy is for
+    #[command(flatten)]
+    pub kernel: ComparedKernels,
 }
 
 /// A bar for findings.

@@ -109,7 +109,8 @@ fn read(policy: &Path, options: &Options) -> anyhow::Result<PolicyModel> {
     let how = ReadOptions {
         args: options.args.clone(),
         sandbox: options.sandbox.into(),
-        dissector: options.dissect.into(),
+        kernel: options.kernel.into(),
+        tc: options.kernel.tc,
         output: tidegate_capture::Output::Collect,
         ..ReadOptions::default()
     };

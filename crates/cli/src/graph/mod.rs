@@ -56,7 +56,8 @@ pub(crate) fn tree(machine: &mut Machine) -> String {
         ops: machine.log.clone(),
         devices: devices.into_iter().map(device).filter(|(name, _)| !made.contains(name)).collect(),
         down: Vec::new(),
-        dissector: machine.gateway.dissector(),
+        kernel: machine.gateway.kernel(),
+        tc: machine.tc,
         kernel_log: Vec::new(),
         scripts: false,
     });
@@ -104,7 +105,8 @@ fn load(options: &Options) -> anyhow::Result<LoadedPolicy> {
     let how = ReadOptions {
         args: options.args.clone(),
         sandbox: options.sandbox.into(),
-        dissector: options.dissect.into(),
+        kernel: options.kernel.into(),
+        tc: options.kernel.tc,
         output: tidegate_capture::Output::Collect,
         ..ReadOptions::default()
     };

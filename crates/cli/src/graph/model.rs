@@ -123,7 +123,9 @@ impl Tree {
     fn class_box(&self, class: &ClassDump, parent: usize, depth: usize, boxes: &mut Vec<Box>) {
         let at = boxes.len();
         let leaf = self.qdisc_on(class.classid);
-        let deep = leaf.is_some_and(|leaf| self.has_classes(leaf.handle));
+        // What its own filters look at would be seen nowhere on the class's line.
+        let is_deep = |leaf: &QdiscDump| self.has_classes(leaf.handle) || !self.leads(leaf.handle).is_empty();
+        let deep = leaf.is_some_and(is_deep);
         let (rate, ceil, prio) = match &class.params {
             ClassParams::Htb(htb) => (Some(htb.rate.rate), Some(htb.ceil.rate), Some(htb.prio)),
             // Its curves are in the words: none of them is a rate that it has whatever the others do.
@@ -150,7 +152,10 @@ impl Tree {
         if let Some(leaf) = leaf.filter(|_| deep) {
             self.qdisc_box(leaf, Some(at), depth + 1, boxes);
         }
-        self.classes_under(class.classid, at, depth + 1, boxes);
+        // What hangs on a class without a number of its own hangs on its qdisc.
+        if class.classid.minor() != 0 {
+            self.classes_under(class.classid, at, depth + 1, boxes);
+        }
     }
 }
 

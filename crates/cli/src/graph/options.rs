@@ -1,6 +1,6 @@
 //! The command line of `tidegate graph`.
 
-use crate::dissect::Dissect;
+use crate::kernel_options::KernelOptions;
 use crate::outputs::{self, Form};
 use crate::script_options::ScriptOptions;
 use anyhow::bail;
@@ -52,9 +52,9 @@ pub struct Options {
     /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,
-    /// How far the kernel's flow dissector looks into packets
-    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
-    pub(crate) dissect: Dissect,
+    /// The kernel that the policy is for
+    #[command(flatten)]
+    pub kernel: KernelOptions,
 }
 
 /// A form.

@@ -8,7 +8,9 @@ use tidegate_inspect::{CLSACT_EGRESS, CLSACT_INGRESS, MarkingRule, Uses};
 use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Family, NetfilterRule, NetfilterTarget};
-use tidegate_policy::{Act, ClassParams, FilterParams, Kind, Police, QdiscParams, ServiceCurve, Skbedit};
+use tidegate_policy::{
+    Act, ClassParams, Control, FilterParams, Gact, Kind, Police, QdiscParams, ServiceCurve, Skbedit,
+};
 use tidegate_shims::Machine;
 use tidegate_syntax::iptables::print_rule;
 use tidegate_syntax::nft;
@@ -77,7 +79,7 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
     let mut classes: BTreeMap<u32, Vec<ClassDump>> = BTreeMap::new();
     for class in gateway.classes(now, id) {
         // HFSC lists its root as a class that has the qdisc's own number.
-        if class.kind.classes_are_flows() || class.classid == class.classid.qdisc() {
+        if class.kind.classes_are_flows() || class.kind == Kind::Hfsc && class.classid.minor() == 0 {
             continue;
         }
         let above = if class.parent == Handle::ROOT { class.classid.qdisc() } else { class.parent };
@@ -112,6 +114,8 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
             (CLSACT_INGRESS, _) => (dump.parent.qdisc(), format!("ingress: {text}")),
             (CLSACT_EGRESS, _) => (dump.parent.qdisc(), format!("egress: {text}")),
             (parent, _) if parent.major() == u16::MAX => (parent, text),
+            // What it matches goes to the filters behind it, whatever class it names.
+            (parent, _) if goes_on(&dump) => (parent, text),
             (parent, Some(class)) => led(parent, class, kinds.get(&parent.qdisc()), &there, text),
             (parent, None) => (parent, text),
         };
@@ -143,6 +147,13 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
     Tree { qdiscs, classes, filters, plain, redirects }
 }
 
+/// Does a filter leave the decision to those behind it?
+fn goes_on(dump: &FilterDump) -> bool {
+    let FilterEntry::Filter { actions, .. } = &dump.entry else { return false };
+    let is_continue = |act: &Act| matches!(act, Act::Gact(Gact { control: Control::Continue, random: None }));
+    actions.iter().any(|dump| is_continue(&dump.action.act))
+}
+
 /// Where a filter's class is drawn, and what is said of it: qdiscs know their own classes only (Linux 6.1).
 fn led(
     parent: Handle,
@@ -169,6 +180,7 @@ fn led(
         }
         Some(Kind::Cake) if class.minor() == 0 => (parent, format!("{text} as of host {}", class.major())),
         Some(Kind::Htb) if class == qdisc => (parent, format!("{text} past all classes")),
+        _ if class == qdisc => (parent, format!("{text} to {class} itself, which is no class")),
         _ if there.contains(&class) => (parent, format!("{text} to {class}, which is no class of {qdisc}")),
         // What leads to a class that is not there leads nowhere.
         _ => (parent, format!("{text} to {class}, which is not there")),
@@ -226,8 +238,12 @@ impl Tree {
 
     /// The qdisc that was hung on a class. Kinds with one class take the qdisc's own number for it.
     pub(super) fn qdisc_on(&self, class: Handle) -> Option<&QdiscDump> {
-        let hangs = |parent: Handle| parent == class || parent == class.qdisc() && class.minor() == 1;
-        self.qdiscs.iter().find(|qdisc| hangs(qdisc.parent) && !qdisc.handle.is_none())
+        let on =
+            |parent: Handle| self.qdiscs.iter().find(|one| one.parent == parent && !one.handle.is_none());
+        // A class of that number may be there, too.
+        let is_only =
+            class.minor() == 1 && !self.classes.values().flatten().any(|one| one.classid == class.qdisc());
+        on(class).or_else(|| on(class.qdisc()).filter(|_| is_only))
     }
 
     /// Has a qdisc or class any classes?

@@ -3,7 +3,7 @@
 use super::far::FarOptions;
 use super::tell;
 use crate::exit::CliExit;
-use crate::outputs::{Form, ReportFile, output_file};
+use crate::outputs::{Form, PAGES, ReportFile, output_file};
 use anyhow::bail;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -75,7 +75,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let shown = if options.json { to_json(&document) } else { text(&document) };
     crate::output::report(&shown);
     if let Some(ReportFile { path, form }) = &options.output {
-        let written = if *form == Form::Html { page(&document) } else { to_json(&document) };
+        let written = if PAGES && *form == Form::Html { page(&document) } else { to_json(&document) };
         crate::output::file(path, written)?;
     }
     let is_known = PathDirection::BOTH

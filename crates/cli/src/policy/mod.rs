@@ -6,12 +6,16 @@ mod wizard;
 pub use options::Options;
 
 use crate::exit::CliExit;
+#[cfg(feature = "workstation")]
 use crate::script_options::{ScriptOptions, must_have_ended, show_errors};
 use options::{Print, What};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(feature = "workstation")]
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tidegate_loader::short as short_file;
+#[cfg(feature = "workstation")]
 use tidegate_loader::{ReadOptions, ShortPolicy};
 use tidegate_syntax::short::{self, Compiled, Short, TreeKind, TreeReason};
 
@@ -27,6 +31,7 @@ pub fn command(options: &Options) -> ExitCode {
             new(preset, dev, [lan, up, down, link, kind].map(Option::as_deref))
         }
         What::Show { file, print, json } => show(file, if *json { Print::Json } else { *print }),
+        #[cfg(feature = "workstation")]
         What::From { files, args, sandbox, json } => from(files, args, *sandbox, *json),
     }
 }
@@ -211,6 +216,8 @@ fn document(short: &Short, compiled: &Compiled) -> Value {
     })
 }
 
+/// Plays `tidegate policy from`.
+#[cfg(feature = "workstation")]
 fn from(files: &[PathBuf], args: &[String], sandbox: ScriptOptions, as_json: bool) -> ExitCode {
     let taken = match tidegate_loader::read(
         files,

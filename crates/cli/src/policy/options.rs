@@ -1,5 +1,6 @@
 //! The command line of `tidegate policy`.
 
+#[cfg(feature = "workstation")]
 use crate::script_options::ScriptOptions;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -77,6 +78,7 @@ pub(super) enum What {
         #[arg(long)]
         json: bool,
     },
+    #[cfg(feature = "workstation")]
     /// Convert a script, or any other supported format, to a short policy, as far as it fits
     From {
         /// The files that hold the policy

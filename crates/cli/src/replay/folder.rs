@@ -7,6 +7,7 @@ use std::time::Duration;
 use tidegate_capture::{ScriptRun, Shell};
 use tidegate_replay::recorded::{Commands, Recording, ReplayError, ReplayedRun, Texts};
 use tidegate_shims::ToolShim;
+use tidegate_syntax::TcVersion;
 
 /// How long a command of the schedule may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
@@ -17,6 +18,8 @@ const MAX_SNAPSHOT: u64 = 64 << 20;
 /// A recording, read.
 pub(super) struct Folder {
     pub(super) recording: Recording,
+    /// The release of tc that configured the recorded run: a file `tc`.
+    pub(super) tc: TcVersion,
     script: PathBuf,
 }
 
@@ -24,10 +27,15 @@ impl Folder {
     /// Reads a folder; without draws.csv what is random comes from `seed`.
     pub(super) fn read(dir: &Path, seed: u64) -> anyhow::Result<Folder> {
         let text = |name: &str| crate::input::result_text(&dir.join(name));
-        let draws = match text("draws.csv") {
-            Ok(text) => Some(text),
-            Err(_) if !dir.join("draws.csv").exists() => None,
-            Err(error) => return Err(error),
+        let if_there = |name: &str| match text(name) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) if !dir.join(name).exists() => Ok(None),
+            Err(error) => Err(error),
+        };
+        let (draws, linux) = (if_there("draws.csv")?, if_there("linux")?);
+        let tc = match if_there("tc")? {
+            Some(text) => text.parse().map_err(|error| anyhow::anyhow!("{}: tc: {error}", dir.display()))?,
+            None => TcVersion::default(),
         };
         let script = dir.join("script.tc");
         if !script.is_file() {
@@ -39,8 +47,9 @@ impl Folder {
         }
         let (link, schedule) = (text("link")?, text("schedule.csv")?);
         let has_frames = dir.join("frames.csv").exists();
-        let texts = Texts { link: &link, schedule: &schedule, random: draws.as_deref(), has_frames };
-        Ok(Folder { recording: Recording::parse(&texts, seed)?, script: script.canonicalize()? })
+        let (random, linux) = (draws.as_deref(), linux.as_deref());
+        let texts = Texts { link: &link, schedule: &schedule, random, has_frames, linux };
+        Ok(Folder { recording: Recording::parse(&texts, seed)?, tc, script: script.canonicalize()? })
     }
 
     /// Who carries out its commands.

@@ -108,6 +108,7 @@ fn replay(dir: &Path, out: Option<&Path>, options: &Options) -> anyhow::Result<S
     let folder = Folder::read(dir, options.seed)?;
     let recording = &folder.recording;
     let mut machine = Machine::recorded(recorded::recorded_device(&recording.link), recording.link.forward);
+    machine.tc = folder.tc;
     machine.distributions = tidegate_loader::distributions::installed();
     let mut commands = folder.commands()?;
     let done = recorded::replay(recording, machine, &mut commands).map_err(folder::failed)?;

@@ -44,6 +44,9 @@ pub fn command(options: &Options) -> ExitCode {
             if let Some(nothing) = nothing_found(&run) {
                 eprintln!("tidegate run: {nothing}");
             }
+            if let Some(caveat) = run.not_known_of_kernel() {
+                eprintln!("tidegate run: {caveat}");
+            }
             ExitCode::from(code(&run.outcomes))
         }
         Err(error) => {
@@ -74,7 +77,8 @@ fn run(options: &Options) -> Result<ScriptRuns, LoadError> {
         turns: options.turns(),
         devices: options.dev.clone(),
         sandbox: options.sandbox.into(),
-        dissector: options.dissect.into(),
+        kernel: options.kernel.into(),
+        tc: options.kernel.tc,
         output: if options.print().is_none() { Output::PassThrough } else { Output::ToErrors },
         print: crate::output::pass_on,
     };

@@ -1,6 +1,6 @@
 //! The command line of `tidegate run`.
 
-use crate::dissect::Dissect;
+use crate::kernel_options::KernelOptions;
 use crate::script_options::ScriptOptions;
 use std::path::PathBuf;
 
@@ -42,9 +42,9 @@ pub struct Options {
     /// A device that exists beside those that the script names; may be repeated
     #[arg(long, value_name = "DEV", value_parser = crate::values::device)]
     pub dev: Vec<String>,
-    /// How far the kernel's flow dissector looks into packets
-    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
-    pub(crate) dissect: Dissect,
+    /// The kernel that the policy is for
+    #[command(flatten)]
+    pub kernel: KernelOptions,
     /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,

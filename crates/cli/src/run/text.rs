@@ -93,6 +93,10 @@ pub(super) fn summary(run: &mut ScriptRuns) -> String {
         let text = warning.strip_prefix("HTB: ").unwrap_or(warning);
         calls().any(|call| call.stderr.contains(text))
     };
+    let warnings = calls().filter(|_| !run.is_script).flat_map(|call| call.stderr.lines());
+    for warning in warnings.filter(|line| line.starts_with("Warning: ")) {
+        let _ = writeln!(out, "{}", tidegate_text::line(warning));
+    }
     for warning in run.machine.kernel_log.iter().filter(|warning| !is_shown(warning)) {
         let _ = writeln!(out, "kernel: {warning}");
     }

@@ -2,7 +2,6 @@
 
 use super::options::Options;
 use super::rates::TrialLink;
-use crate::dissect::Dissect;
 use tidegate_capture::DEFAULT_TIMEOUT;
 use tidegate_trial::{TrialCommand, TrialSettings};
 
@@ -39,7 +38,8 @@ impl Options {
             dev: self.dev.as_deref(),
             over: self.over.as_ref(),
             lan: self.lan.as_deref(),
-            is_legacy: self.dissect != Dissect::Modern,
+            kernel: self.kernel.into(),
+            tc: self.kernel.tc,
             timeout: Some(self.sandbox.timeout).filter(|time| *time != DEFAULT_TIMEOUT),
             outputs: &self.output.iter().map(|file| file.path.as_path()).collect::<Vec<_>>(),
             flags: &flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).collect::<Vec<_>>(),

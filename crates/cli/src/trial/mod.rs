@@ -21,7 +21,7 @@ pub(crate) use rates::TrialLink;
 pub(crate) use tidegate_scenario::shell::{exact_time, quoted, tc_rate};
 
 use crate::exit::CliExit;
-use crate::outputs::{self, Form, ReportFile};
+use crate::outputs::{self, Form, PAGES, ReportFile};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,10 +59,10 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     crate::output::report(&text);
     for ReportFile { path, form } in &reports {
         let report = match form {
-            Form::Svg => tidegate_report::picture(&document, "voip-up", options.log)
+            Form::Svg if PAGES => tidegate_report::picture(&document, "voip-up", options.log)
                 .context("there is nothing to draw")?,
-            Form::Json => tidegate_analysis::trial::to_json(&document),
-            _ => tidegate_report::html(&document),
+            Form::Html if PAGES => tidegate_report::html(&document),
+            _ => tidegate_analysis::trial::to_json(&document),
         };
         let written = crate::output::file(path, report);
         match options.output.is_empty() {
@@ -88,7 +88,7 @@ pub(crate) fn named(error: anyhow::Error, file: &Path) -> anyhow::Error {
 fn reports(options: &Options) -> Vec<ReportFile> {
     match options.reports() {
         Some(reports) => reports.cloned().collect(),
-        None if options.json => Vec::new(),
+        None if options.json || !PAGES => Vec::new(),
         None => {
             let stem = match options.script.file_stem().unwrap_or_default().to_string_lossy() {
                 stem if stem == "-" => "stdin".into(),

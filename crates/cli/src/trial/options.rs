@@ -1,6 +1,6 @@
 //! The command line of `tidegate try`.
 
-use crate::dissect::Dissect;
+use crate::kernel_options::KernelOptions;
 use crate::outputs::{self, Form, ReportFile};
 use crate::script_options::ScriptOptions;
 use crate::values::{device, measured, rate, size, span};
@@ -89,9 +89,9 @@ pub struct Options {
     /// The byte queue limit (BQL) of that device; default: none
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub bql: Option<u32>,
-    /// How far the kernel's flow dissector looks into packets
-    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
-    pub(crate) dissect: Dissect,
+    /// The kernel that the policy is for
+    #[command(flatten)]
+    pub kernel: KernelOptions,
     /// What loads the link, one or several; default: idle,up,down,both
     #[arg(long, value_name = "LOAD", value_parser = load_name(), value_delimiter = ',')]
     pub load: Vec<TrialLoad>,
@@ -161,7 +161,8 @@ impl Options {
             args: self.args.clone(),
             devices: self.dev.iter().cloned().collect(),
             sandbox: self.sandbox.into(),
-            dissector: self.dissect.into(),
+            kernel: self.kernel.into(),
+            tc: self.kernel.tc,
             seed: self.seed,
             ..ReadOptions::default()
         }

@@ -381,7 +381,7 @@ fn a_fixed_copy_has_no_such_finding() {
         tidegate(&["--fix", good.to_str().expect("a name"), bad.to_str().expect("a name")]);
     assert_eq!(code, 1, "{stdout}");
     let text = std::fs::read_to_string(&good).expect("was written");
-    assert!(text.contains("rate 700kbit ceil 700kbit prio 2"), "{text}");
+    assert!(text.contains("rate 350kbit ceil 350kbit prio 2"), "{text}");
     assert!(!table(&found(&good)).contains("R3"));
     // The file itself is never written to.
     let (code, _, stderr) =
@@ -403,7 +403,7 @@ fn programs_read_json_and_sarif() {
         .expect("is found");
     assert_eq!(finding["place"]["line"], 4);
     assert_eq!((&finding["place"]["column"], &finding["place"]["end_column"]), (&66.into(), &73.into()));
-    assert_eq!(finding["fix"]["edits"][0]["with"], "700kbit");
+    assert_eq!(finding["fix"]["edits"][0]["with"], "350kbit");
     let sarif = parsed(&["--sarif", bad]);
     let run = &sarif["runs"][0];
     let result = run["results"]
@@ -421,7 +421,7 @@ fn programs_read_json_and_sarif() {
     assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 4);
     assert_eq!(
         result["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"]["text"],
-        "700kbit"
+        "350kbit"
     );
 }
 

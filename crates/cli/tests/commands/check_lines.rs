@@ -119,7 +119,7 @@ leaf parent 1:20 pfifo limit 1000
     // Which word of the text `eval` is given must change, and whether it may, is not known.
     let eval = one("R3", 10);
     assert_eq!((way(eval).as_str(), edits(eval)), ("", 0));
-    assert!(eval["fix"]["what"].as_str().is_some_and(|what| what.contains("(by hand: `200kbit`")), "{eval}");
+    assert!(eval["fix"]["what"].as_str().is_some_and(|what| what.contains("(by hand: `700kbit`")), "{eval}");
     let place = Place::new("check-frames-text");
     let script = place.script("policy.sh", format!("#!/bin/sh\n{text}"));
     let script = script.to_str().expect("a name");

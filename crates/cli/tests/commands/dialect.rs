@@ -49,6 +49,10 @@ if [[ -n x ]]; then echo x; else tc qdisc add dev eth0 root handle 1: htb defaul
 [ \"x\" == x ] && tc qdisc add dev eth1 root fq_codel
 source ./lib.sh
 for i in {1..3}; do tc class add dev eth0 parent 1: classid 1:1 htb rate ${i}mbit; done
+IFS=$'\\n'
+n=1; ((n++)); R=1; R+=mbit
+[ \"$EUID\" = 0 ] || HOSTTYPE=x; echo $HOSTTYPE ${OSTYPE:-linux}
+printf -v x a
 exit 0
 ";
     let findings = found(&place.script("words.sh", text));
@@ -57,9 +61,25 @@ exit 0
         .filter(|one| one["what"].as_str().is_some_and(|what| what.contains("bash")))
         .cloned()
         .collect();
-    let expected =
-        "3 warning C1 [[\n4 warning C1 ==\n5 warning C1 source\n2 warning C1 &>\n6 warning C1 {1..3}\n";
+    let expected = "3 warning C1 [[\n4 warning C1 ==\n5 warning C1 source\n8 warning C1 R+=\n2 warning C1 &>\n\
+         6 warning C1 {1..3}\n7 warning C1 $'\n8 warning C1 ((\n9 warning C1 $EUID\n";
     assert_eq!(table(&dialect), expected, "{findings:?}");
+}
+
+/// So are options that only bash has, where the shell ends at them.
+#[test]
+fn an_option_that_only_bash_has_ends_a_script() {
+    if skip_dash() {
+        return;
+    }
+    let place = Place::new("dialect-option");
+    for line in ["set -o pipefail", "f() { local -i x=1; }; f", "echo $((2**3))"] {
+        let text = format!("#!/bin/dash\n{line}\ntc qdisc add dev eth0 root fq_codel\n");
+        let output = Command::new(TIDEGATE).arg("check").arg(place.script("option.sh", text)).output();
+        let output = output.expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(":2: ") && said.contains("let the first line name bash"), "{line}: {said}");
+    }
 }
 
 /// What ends such a script is told with the remedy.

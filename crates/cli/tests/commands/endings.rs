@@ -50,6 +50,58 @@ fn what_a_script_waits_for_is_told() {
     let asks = "read answer\ncase $answer in A) tc qdisc add dev eth0 root fq_codel ;; esac\n";
     let (_, _, notes) = said("waits", ("check", asks), &[]);
     assert!(notes.contains("line 2 asks a question (`read answer`)"), "{notes}");
+    // Where it has made something, the question is a caveat.
+    let goes_on = "read answer\ntc qdisc add dev eth0 root fq_codel\n";
+    for command in ["check", "run"] {
+        let (code, _, notes) = said("waits", (command, goes_on), &[]);
+        assert!(code == Some(0) && notes.matches("here the answer is empty").count() == 1, "{notes}");
+    }
+}
+
+/// What a line cannot do without is asked for: an argument, or a variable.
+#[test]
+fn what_a_line_demands_is_told() {
+    if skip() {
+        return;
+    }
+    for (text, remedy) in [
+        ("tc qdisc add dev ${1:?no device} root fq\n", "behind `--`: FILE -- ARGS"),
+        ("set -u\ntc qdisc add dev $1 root fq\n", "behind `--`: FILE -- ARGS"),
+        ("tc qdisc add dev ${LAN?} root fq\n", "set LAN in the environment"),
+        ("set -u\ntc qdisc add dev ${LAN} root fq\n", "set LAN in the environment"),
+        ("tc qdisc add dev eth0 root fq; ${}\n", "let the first line name bash"),
+    ] {
+        let (code, _, notes) = said("demands", ("run", text), &[]);
+        assert!(code != Some(0) && notes.contains(remedy), "{text}: {notes}");
+    }
+}
+
+/// A question that is answered no is no failure, and what `eval` runs is in its line.
+#[test]
+fn a_question_that_is_answered_no_is_no_error() {
+    if skip() {
+        return;
+    }
+    let asks = "iptables -t nat -C POSTROUTING -j MASQUERADE || iptables -t nat -A POSTROUTING -j MASQUERADE\n\
+                ip link show ifb5 || ip link add ifb5 type ifb\nif ! nft list table inet q; then\n\
+                nft add table inet q\nfi\ntc qdisc add dev ifb5 root fq_codel\n";
+    let (code, found, notes) = said("asks", ("check", asks), &[]);
+    assert_eq!((code, found.as_str()), (Some(0), "nothing found in 7 commands\n"), "{notes}");
+    let runs = "cmd=\"tc qdisc add dev eth0 root handle 1: htb\"\necho \"$cmd\"\neval $cmd\n";
+    let (_, found, notes) = said("asks", ("check", runs), &[]);
+    assert!(found.contains("policy.sh:4: warning: htb 1: has no class"), "{found}{notes}");
+}
+
+/// A script that is written by another names its devices there.
+#[test]
+fn a_script_that_is_written_by_another_has_its_devices() {
+    if skip() {
+        return;
+    }
+    let text = "cat >q <<'EOF'\nDEV=\"br7\"\ntc qdisc add dev $DEV root fq_codel\nEOF\nsh ./q\n\
+                cat <<EOF\nUsage: x dev eth9\nEOF\n";
+    let (code, _, notes) = said("written", ("run", text), &[]);
+    assert!(code == Some(0) && notes.contains("br7: fq_codel") && !notes.contains("eth9"), "{notes}");
 }
 
 /// A missing program is not why a script ended with the code of a later command.

@@ -96,7 +96,7 @@ const KINDS: [(&str, &str); 16] = [
     ("Packets dropped under", "drops"),
     ("the policy cuts", "helps"),
     ("the policy makes the", "makes worse"),
-    ("the policy does not help", "does not help"),
+    ("the policy hardly changes", "hardly changes it"),
     ("does not disturb", "nothing disturbs"),
     ("is answered with the policy", "nothing comes back"),
     ("is answered without the policy", "something comes back"),

@@ -22,6 +22,7 @@ mod gallery;
 mod grammar;
 mod gym;
 mod import;
+mod kernel;
 mod metamorphic;
 mod nft;
 mod outputs;

@@ -55,6 +55,16 @@ const ARCHIVES: &[(&str, &str)] = &[
         "answers-cake.tar.gz",
         "cake: tins, flows, hosts, framing, overflow, ACK filter, NAT, changes during a run",
     ),
+    (
+        "answers-limits.tar.gz",
+        "transmit queues of 0 and 1 packets, resets, copies of a netem beside others, pages of CAKE's flows, \
+        under both releases",
+    ),
+    (
+        "dualpi2.tar.gz",
+        "dualpi2 under Linux 7.2 with tc 7.2: the law and its timer, steps, credit, limits, filters, changes \
+        during a run, words",
+    ),
 ];
 
 fn count(archive: &str) -> usize {
@@ -154,13 +164,6 @@ fn tell_kinds(waiting: &BTreeMap<&str, &str>) {
             0 => String::new(),
             more => format!("; {more} recordings wait for qdiscs, filters or actions that are not supported"),
         };
-        if identical + questions == 0 {
-            println!(
-                "fidelity: qdiscs: packets | {kind} | unverified | tested against the RFC; the recorded kernel does \
-                not have it"
-            );
-            continue;
-        }
         println!(
             "fidelity: qdiscs: packets | {kind} | exact | {identical} recordings, {questions} short \
             recordings{rest}"
@@ -197,6 +200,41 @@ fn answers_are_kept() {
     }
 }
 
+/// The same qdiscs under Linux 7.2: the public recordings asked again, and what differs (a file `linux` names
+/// the release).
+#[test]
+fn recordings_of_linux_7_2_are_identical() {
+    const ARCHIVE: &str = "linux-7.2.tar.gz";
+    let wrong: String = replay_all(ARCHIVE)
+        .into_iter()
+        .filter(|(_, found)| !found.is_empty())
+        .map(|(name, found)| format!("{name}: {}\n", found.join("\n    ")))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong}");
+    println!(
+        "fidelity: recordings | the same under Linux 7.2, and what differs there | exact | {} recordings identical",
+        count(ARCHIVE)
+    );
+}
+
+/// The page of what differs has the program's rows.
+#[test]
+fn differences_of_releases_are_documented() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/linux-versions.md");
+    let page: &'static str = std::fs::read_to_string(path).expect("the page").leak();
+    let (of_linux, of_tc) = page.split_once("## Releases of tc").expect("two tables");
+    let rows = |text: &'static str| -> Vec<&str> {
+        text.lines().filter(|line| line.starts_with("| ")).skip(1).collect()
+    };
+    let kinds = |kinds: &[&str]| if kinds.is_empty() { "all".to_owned() } else { kinds.join(", ") };
+    let told = tidegate_packet::LinuxChange::TABLE
+        .map(|row| format!("| {} | {} | {} |", kinds(row.kinds), row.before, row.after));
+    assert_eq!(rows(of_linux), told);
+    let told = tidegate_syntax::TcChange::TABLE
+        .map(|row| format!("| {} | {} | {} |", kinds(row.kinds), row.before, row.after));
+    assert_eq!(rows(of_tc), told);
+}
+
 #[test]
 fn bad_recordings_are_refused_with_their_place() {
     let good = [
@@ -213,6 +251,9 @@ fn bad_recordings_are_refused_with_their_place() {
         ("schedule.csv", "time_ns,id,size,src,dst,proto\n0,1,100,10.0.0.1,nowhere,udp\n", "schedule.csv:2:"),
         ("schedule.csv", "", "schedule.csv is empty"),
         ("draws.csv", "time_ns,width,value,where\n0,x,1,y\n", "draws.csv:2:"),
+        ("linux", "6.6\n", "linux: what Linux 6.6 does is not known exactly: recordings are of 6.1 or 7.2"),
+        ("linux", "5.10\n", "linux: Linux from 6.1 to 7.2 is modelled"),
+        ("tc", "6.6\n", "tc: words are known of tc 6.1 and 7.2"),
         ("draws.csv", "time_ns,width,value,where\n0,32,1,nobody\n", "1 of 1 recorded draws were not used"),
     ];
     for (n, (name, text, expected)) in cases.iter().enumerate() {

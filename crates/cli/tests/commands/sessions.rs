@@ -95,7 +95,7 @@ fn differences(session: &Session) -> Vec<(usize, String)> {
     machine.now = Time(1_000_000_000);
     // The kernels that were asked are built so.
     machine.gateway.without_zones();
-    machine.warns = session.warns;
+    (machine.warns, machine.classes_in_json) = (session.warns, session.warns);
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let mut face = machine.shim(&mut pool, &mut draws);
     let mut found = Vec::new();

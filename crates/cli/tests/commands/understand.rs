@@ -169,6 +169,33 @@ eth0  mtu 1500, txqueuelen 1000
 }
 
 /// Filters of other chains, what goes there, and which side of a device a redirect takes.
+/// A queue without classes sorts by its own filters, wherever it hangs; and a qdisc is no class.
+#[test]
+fn filters_of_a_queue_in_a_class_are_drawn() {
+    let place = Place::new("understand-inner");
+    let policy = place.file(
+        "inner.batch",
+        "qdisc add dev eth0 root handle 1: htb default 12\n\
+         class add dev eth0 parent 1: classid 1:12 htb rate 3mbit\n\
+         qdisc add dev eth0 parent 1:12 handle 10: sfq perturb 10\n\
+         filter add dev eth0 parent 10: protocol ip prio 1 u32 match ip sport 25 0xffff flowid 10:1\n\
+         qdisc add dev eth1 root handle 2: prio\n\
+         filter add dev eth1 parent 2: protocol ip prio 1 u32 match ip sport 25 0xffff flowid 2:\n",
+    );
+    let (_, drawn, said) = tidegate(&["graph", name(&policy)]);
+    assert!(drawn.contains("u32 sport 25  (ip, prio 1) to queue 1"), "{drawn}{said}");
+    assert!(drawn.contains("to 2: itself, which is no class"), "{drawn}");
+    // What an action leaves to the filters behind goes to no class.
+    let goes_on = place.file(
+        "goes-on.batch",
+        "qdisc add dev eth0 root handle 1: prio\n\
+         filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip sport 25 0xffff flowid 1:1 action continue\n",
+    );
+    let (_, drawn, said) = tidegate(&["graph", name(&goes_on)]);
+    let line = drawn.lines().find(|line| line.contains("continue")).expect(&said);
+    assert!(!drawn.lines().any(|line| line.contains("1:1  ")) && line.contains("u32 sport 25"), "{drawn}");
+}
+
 #[test]
 fn chains_and_the_ingress_of_devices_are_named() {
     let place = Place::new("understand-chains");

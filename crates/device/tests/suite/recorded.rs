@@ -49,7 +49,7 @@ const RECORDINGS: [Files; 10] = files![
 #[test]
 fn packets_leave_as_recorded() {
     for Files { name, link, script, schedule, egress: wanted } in &RECORDINGS {
-        let texts = Texts { link, schedule, random: None, has_frames: false };
+        let texts = Texts { link, schedule, random: None, has_frames: false, linux: None };
         let recording = Recording::parse(&texts, 1).expect("a recording");
         let config = EgressConfig {
             name: "link0".into(),

@@ -2,7 +2,7 @@
 
 use crate::words::{Machine, udp};
 use tidegate_gateway::{DeviceKind, DeviceSpec, EgressPath, Gateway, Switches, XmitStatus};
-use tidegate_packet::{Dissector, Handle};
+use tidegate_packet::{Dissector, Handle, KernelModel, LinuxVersion};
 use tidegate_policy::{LinkDriver, LinkOp, Op, RawLink, Tunnel, TunnelMode};
 
 /// As `ip -d link` and `/sys/class/net/DEV` show new devices: MTU, transmit queue, link header, queue of
@@ -149,10 +149,26 @@ fn the_hash_key_that_is_due_first_changes_first() {
 fn a_gateway_knows_how_far_its_kernel_looks() {
     let mut gateway = Gateway::new();
     for dissector in [Dissector::Legacy, Dissector::Modern] {
-        gateway.set_dissector(dissector);
-        assert_eq!(gateway.dissector(), dissector);
+        gateway.set_kernel(KernelModel { dissector, ..KernelModel::default() });
+        assert_eq!(gateway.kernel().dissector, dissector);
     }
     assert_eq!([false, true, true].map(|defers| gateway.defer_releases(defers)), [false, false, true]);
+}
+
+/// A machine has one kernel: what was there and what comes follow it, whatever their specs say.
+#[test]
+fn devices_follow_the_machine_s_kernel() {
+    let newer = LinuxVersion::V7_2;
+    let mut gateway = Gateway::new();
+    let switches = Switches { linux: newer, ..Switches::default() };
+    let own = gateway.add_device("eth0", DeviceSpec { switches, ..DeviceSpec::default() });
+    let linux = |gateway: &Gateway, id| gateway.spec(id).switches.linux;
+    assert_eq!(linux(&gateway, own), newer);
+    gateway.set_kernel(KernelModel::default());
+    assert_eq!(linux(&gateway, own), LinuxVersion::V6_1);
+    gateway.set_kernel(KernelModel { linux: newer, ..KernelModel::default() });
+    let later = gateway.add_device("eth1", DeviceSpec::default());
+    assert_eq!([own, later].map(|id| linux(&gateway, id)), [newer; 2]);
 }
 
 /// Linux names chains oldest first, and 0 is the one that packets are shown first.

@@ -57,7 +57,7 @@ struct Reply {
 impl Machine {
     pub(crate) fn new(recording: &Recording) -> Machine {
         let link = recording.link;
-        let switches = Switches { no_bypass: true, ..Switches::default() };
+        let switches = Switches { linux: link.linux, no_bypass: true, ..Switches::default() };
         let (mtu, tx_queue_len) = (link.mtu, link.tx_queue_len);
         let spec = DeviceSpec { mtu, tx_queue_len, hz: 1000, switches, ..DeviceSpec::default() };
         let ifb = DeviceSpec { hz: spec.hz, ..DeviceSpec::of(&LinkDriver::Ifb) };

@@ -2,7 +2,7 @@
 
 use tidegate_gateway::{DeviceSpec, EgressPath, Gateway, GatewayContext};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Dissector, Handle, Head, Meta, Pool, Seeded, Time};
+use tidegate_packet::{Dissector, Handle, Head, KernelModel, Meta, Pool, Seeded, Time};
 use tidegate_policy::{
     ClassOp, ClassParams, DrrClassParams, FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, Op,
     QdiscOp, QdiscParams, SharedBlocks, Verb,
@@ -33,7 +33,7 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
     let (mut pool, mut source) = (Pool::new(16), Seeded::new(1));
     let mut gateway = Gateway::new();
     let eth0 = gateway.add_device("eth0", DeviceSpec::default());
-    gateway.set_dissector(dissector);
+    gateway.set_kernel(KernelModel { dissector, ..KernelModel::default() });
     let bit = FlowKeySet::NAMES.iter().position(|name| *name == key).expect("a key");
     let flow = FlowParams {
         mode: Some(FlowMode::Map),

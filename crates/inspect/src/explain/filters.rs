@@ -581,8 +581,11 @@ fn lists(
         lines.extend(list.lines);
         decision = list.decision;
         match decision {
+            // The qdisc itself is no class that has filters of its own.
             Decision::Class(class)
-                if class.qdisc() == qdisc.handle && has_inner(reading, here.dev, class) =>
+                if class.qdisc() == qdisc.handle
+                    && class != qdisc.handle
+                    && has_inner(reading, here.dev, class) =>
             {
                 lines.push(note(format!("{class} has classes below it: its own filters are evaluated next")));
                 parent = class;
@@ -662,6 +665,7 @@ fn by_default(
 /// Why no packet waits in a class that something names.
 fn no_queue(reading: &PolicyModel, qdisc: &QdiscDump, class: Handle) -> String {
     match class_of(reading, &qdisc.dev, class) {
+        _ if class == qdisc.handle => "that is the qdisc itself, and no class".to_owned(),
         Some(_) if class.qdisc() != qdisc.handle => format!("{class} is a class of another qdisc"),
         None if class.is_none() => "the filter that matches names no class".to_owned(),
         None => format!("{class} is not there"),
@@ -673,18 +677,21 @@ fn no_queue(reading: &PolicyModel, qdisc: &QdiscDump, class: Handle) -> String {
 }
 
 fn nowhere(reading: &PolicyModel, qdisc: &QdiscDump, wanted: Wanted) -> ExplainStep {
+    let past = match qdisc.parent {
+        Handle::ROOT => "past all classes, by the direct queue, unshaped".to_owned(),
+        above => {
+            format!("past all classes of {}, by its direct queue, as fast as {above} lets it", qdisc.handle)
+        }
+    };
     let because = match wanted {
         Wanted::Class(class) if class == qdisc.handle && qdisc.kind == Kind::Htb => {
-            return note("that is HTB itself: past all classes, by the direct queue, unshaped".to_owned());
+            return note(format!("that is HTB itself: {past}"));
         }
-        Wanted::Class(class) if class == qdisc.handle => "that is the qdisc itself".to_owned(),
         _ => wanted.why_not(reading, qdisc),
     };
     note(match &qdisc.params {
         QdiscParams::Htb(htb) if htb.default == 0 => {
-            format!(
-                "{because}, and there is no default class: past all classes, by the direct queue, unshaped"
-            )
+            format!("{because}, and there is no default class: {past}")
         }
         QdiscParams::Htb(htb) => {
             let default = qdisc.handle.class(htb.default as u16);
@@ -694,14 +701,12 @@ fn nowhere(reading: &PolicyModel, qdisc: &QdiscDump, wanted: Wanted) -> ExplainS
                 Some(_) => return note(format!("{because}: the default class {default}")),
                 None => "is not there",
             };
-            format!(
-                "{because}, and the default class {default} {why}: past all classes, by the direct queue, \
-                unshaped"
-            )
+            format!("{because}, and the default class {default} {why}: {past}")
         }
         // It took the packet, and the qdisc in it did not keep it.
         QdiscParams::Hfsc(hfsc)
-            if hfsc.default != 0
+            if wanted.class() != Some(qdisc.handle)
+                && hfsc.default != 0
                 && class_of(reading, &qdisc.dev, qdisc.handle.class(hfsc.default)).is_some()
                 && !has_inner(reading, &qdisc.dev, qdisc.handle.class(hfsc.default)) =>
         {

@@ -555,6 +555,12 @@ impl<'r> Explainer<'r> {
         }
         let Some(moment) = last.filter(|moment| moment.stop.led_to.is_none()) else {
             let led_to = last.and_then(|moment| moment.stop.led_to);
+            let down = led_to.map(|by| self.name(by)).filter(|by| self.reading.down.contains(by));
+            if let Some(device) = down {
+                let lost = "it is down".to_owned();
+                let text = format!("dropped at {device}: {lost}");
+                return End { text, device, lost: Some(lost), ..End::default() };
+            }
             let text = match (led_to, course) {
                 (_, PacketEntry::Arrives(_)) if way.routed && !is_routed(packet.ethertype) => format!(
                     "goes on to this machine itself: {} is not routed (a bridge, or a device on top, may \

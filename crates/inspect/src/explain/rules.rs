@@ -24,6 +24,10 @@ pub(super) fn scenes(
     course: PacketEntry,
 ) -> Vec<Scene> {
     let mut scenes: Vec<Scene> = Vec::new();
+    let sent = matches!(course, PacketEntry::Leaves(_, EgressPath::Local));
+    if sent && packet.ethertype == ethertype::IPV4 && tos_priority(packet.dsfield) != 0 {
+        scenes.push(own_tos(packet.dsfield));
+    }
     let mut routed = !forwarded(course) || packet.ethertype != ethertype::IPV4;
     for met in seen {
         if !routed && met.hook != Some(Hook::Prerouting) {
@@ -73,6 +77,21 @@ fn routing(dsfield: u8) -> Scene {
         place: None,
     };
     Scene { title: "routing".into(), lines: vec![line] }
+}
+
+/// Who wrote the TOS byte of a packet of the machine's own is not known: a program that does by IP_TOS gives
+/// its packets a priority with it (6.1 and 7.2 were asked).
+fn own_tos(dsfield: u8) -> Scene {
+    let line = ExplainStep {
+        what: format!(
+            "priority 0 is assumed; Linux gives packets priority {} whose program sets this TOS byte (IP_TOS)",
+            tos_priority(dsfield)
+        ),
+        outcome: StepOutcome::Note,
+        why: Vec::new(),
+        place: None,
+    };
+    Scene { title: "sent by a program of this machine".into(), lines: vec![line] }
 }
 
 fn title(met: &RuleTrace) -> String {

@@ -156,8 +156,18 @@ impl<'a> Walk<'a> {
         if nodes.is_empty() && depth > 0 {
             self.lines.push(note(format!("bucket {} has no filters", bucket_name(place))));
         }
+        let mut is_first = true;
         for (handle, dump, u32) in nodes {
             let FilterEntry::Filter { params, actions, .. } = &dump.entry else { continue };
+            let is_entered = self.counted.hits(dump).is_none_or(|hits| hits.lookups > 0);
+            if std::mem::take(&mut is_first) && depth > 0 && !is_entered {
+                self.lines.push(note(format!(
+                    "the packet ends before byte {}, where bucket {} begins to read: it counts as empty",
+                    from.base + 1,
+                    bucket_name(place)
+                )));
+                return Went::On;
+            }
             let Some(hits) = self.counted.hits(dump).filter(|hits| hits.lookups > 0) else {
                 return Went::Ended;
             };
@@ -313,9 +323,25 @@ fn compared(
         let absolute = from.absolute(key);
         let parts = compare(&absolute, here.ethertype(), here.head);
         let reaches = here.head.word(absolute.offset).is_some();
-        let seen = reaches && parts.iter().all(|part| part.matches);
+        // More of a packet is not kept.
+        let is_cut = !reaches && here.head.network().len() >= Head::NETWORK && absolute.offset >= 0;
+        let seen =
+            if is_cut { key.value & key.mask == 0 } else { reaches && parts.iter().all(|part| part.matches) };
         let matches = if hits.lookups == 1 { *waiting > 0 } else { seen };
-        debug_assert!(here.rewritten || matches == seen, "the engine read {key:?} of {dump:?} otherwise");
+        if is_cut && (matches || !seen) {
+            let (last, known) = (absolute.offset.saturating_add(4), Head::NETWORK);
+            why.push(format!(
+                "of a packet {known} bytes are known here: what follows holds if those before byte {last} are 0"
+            ));
+            if matches {
+                continue;
+            }
+            return (Met::Fails, why);
+        }
+        debug_assert!(
+            here.rewritten || is_cut || matches == seen,
+            "the engine read {key:?} of {dump:?} otherwise"
+        );
         if here.rewritten {
             let holds = if matches { "holds" } else { "does not hold" };
             why.push(format!("`{}` {holds} ({REWRITTEN})", key_words(&absolute, dump.protocol)));
@@ -334,17 +360,8 @@ fn compared(
             ));
         }
         if !reaches {
-            let (last, known) = (absolute.offset + 4, Head::NETWORK);
-            // More of a packet is not kept.
-            let is_cut = here.head.network().len() >= known && last > known as i32;
-            why.push(match is_cut {
-                true => format!(
-                    "of a packet {known} bytes are known here: what follows holds if it ends before byte {last}"
-                ),
-                false => format!(
-                    "the packet ends before byte {last}: that ends the search in this preference"
-                ),
-            });
+            let last = absolute.offset.saturating_add(4);
+            why.push(format!("the packet ends before byte {last}: that ends the search in this preference"));
             return (Met::Beyond, why);
         }
         if !matches {

@@ -5,7 +5,7 @@ use super::Moment;
 use crate::reading::PolicyModel;
 use crate::words;
 use tidegate_gateway::{BacklogLocation, CakeReason, CakeTin, DeviceKind, DeviceSpec, Encap};
-use tidegate_packet::{FwMark, Handle, Meta, Nanos, Rate};
+use tidegate_packet::{FwMark, Handle, LinuxChange, Meta, Nanos, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{
     Ahead, CakeFlows, CakeParams, ClassLayout, ClassParams, DualPi2Params, EtsClassParams, HfscClassParams,
@@ -22,7 +22,7 @@ const PLAIN_WEIGHT: u32 = 1;
 
 /// How fast a place in the tree is served, bits per second; `None`: unknown; infinite: nothing in the tree
 /// limits it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Served {
     /// While everyone else sends.
     assured: Option<f64>,
@@ -158,7 +158,7 @@ fn early(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
             QdiscParams::Choke(red) => Some(of(red, "packets")),
             QdiscParams::Sfb(sfb) => {
                 // 0: as long as the device's transmit queue. A bin never holds more than all.
-                let limit = if sfb.limit > 0 { sfb.limit } else { moment.spec.tx_queue_len.max(1) };
+                let limit = if sfb.limit > 0 { sfb.limit } else { moment.spec.tx_queue_len };
                 let rises = format!(
                     "drops or marks packets at random, with a probability that rises with each that finds {} \
                     or more in a bin",
@@ -239,6 +239,9 @@ fn dump<'r>(reading: &'r PolicyModel, moment: &Moment, handle: Handle) -> Option
     reading.qdiscs.iter().find(|qdisc| qdisc.dev == moment.name && qdisc.handle == handle)
 }
 
+/// The priority of packets that fq of Linux 6.1 sends before all others (`TC_PRIO_CONTROL`).
+const CONTROL: u32 = 7;
+
 /// Sentences about what may go before a packet, with the arithmetic.
 pub(super) fn at_worst(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
     let Some(leaf) = moment.stop.leaf() else { return Vec::new() };
@@ -256,6 +259,14 @@ pub(super) fn at_worst(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
         }
         Some((_, QdiscParams::Netem(netem))) => of_netem(reading, moment, (netem, leaf.qdisc), frame, served),
         Some((dump, _)) if dump.kind == Kind::PfifoFast => of_bands(moment, frame, served),
+        Some((dump, _)) if dump.kind == Kind::Fq && reading.kernel().linux.has(LinuxChange::FqBands) => {
+            vec![
+                "bands of flows take turns by weight: how long it may wait is not worked out here".to_owned(),
+            ]
+        }
+        Some((dump, _)) if dump.kind == Kind::Fq && moment.priority & 15 == CONTROL => {
+            vec!["packets of priority 7 go ahead of all flows".to_owned()]
+        }
         Some((dump, _)) => of_params(dump, moment, (frame, served), least_netem(reading, moment)),
         None => of_hidden(reading, moment, leaf.kind, (frame, served)),
     };
@@ -361,7 +372,7 @@ fn of_params(
             in_netem(most.unwrap_or_default())
         }
         Ahead::Packets { queue, limit } => by_packets(queue, limit.into(), frame, own),
-        Ahead::Unserved { queue, limit } => by_packets(queue, limit.into(), frame, Served::default()),
+        Ahead::Unserved { queue, limit } => by_packets(queue, limit.into(), frame, served),
         Ahead::Bytes { queue, limit } => by_bytes(queue, limit.into(), (frame, served)),
         Ahead::Turns { quantum, flows } => turns(quantum.into(), flows, frame, served),
         Ahead::ShortDelay { us, spares_frame: true } => {
@@ -653,7 +664,10 @@ fn target_sentence_at(ms: f64, frame: Frame, served: Served) -> String {
 
 fn by_packets(what: &str, limit: u64, frame: Frame, served: Served) -> Vec<String> {
     let Frame { bytes, counted, cost } = frame;
-    if limit <= 1 {
+    if limit == 0 {
+        return vec![format!("the {what} takes no packet")];
+    }
+    if limit == 1 {
         // A shaper lets it go when what was sent before it is paid for.
         let first = format!("the {what} holds one packet: at worst one of {bytes} bytes has just left");
         return with_time(first, cost, served);

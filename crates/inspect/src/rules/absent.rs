@@ -2,6 +2,7 @@
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reading::{PolicyModel, Step};
+use crate::words::named;
 use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::{LinkDriver, LinkOp, Op};
 
@@ -9,9 +10,10 @@ use tidegate_policy::{LinkDriver, LinkOp, Op};
 pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let makes_links = reading.ops.iter().any(|op| matches!(op, Op::Link(LinkOp::Add { .. })));
-    let missing: Vec<&str> = reading
+    let missing: Vec<String> = reading
         .there_before()
         .filter(|name| must_be_made(name, makes_links) && is_used(reading, name))
+        .map(str::to_owned)
         .collect();
     missing.first().and_then(|first| finding(reading, first, &missing)).into_iter().collect()
 }
@@ -34,6 +36,11 @@ fn must_be_made(name: &str, makes_links: bool) -> bool {
 fn is_used(reading: &PolicyModel, name: &str) -> bool {
     let makes = |step: &Step| {
         let words: Vec<&str> = step.words.iter().map(|word| word.text.as_str()).collect();
+        if loads_ifb(step) {
+            let asked = words.iter().find_map(|word| word.strip_prefix("numifbs=")?.parse().ok());
+            let number = name.strip_prefix("ifb").and_then(|number| number.parse::<u32>().ok());
+            return number.is_some_and(|number| number < asked.unwrap_or(2));
+        }
         // Links whose creation was refused are reported; so is a module for them.
         words.contains(&name) && words.windows(2).any(|pair| pair == ["link", "add"])
     };
@@ -47,9 +54,19 @@ fn is_used(reading: &PolicyModel, name: &str) -> bool {
     (leads || exists) && !reading.steps.iter().any(makes)
 }
 
-fn finding(reading: &PolicyModel, first: &str, missing: &[&str]) -> Option<Finding> {
-    let named = |step: &&Step| step.words.iter().any(|word| word.text == first);
-    let step = reading.steps.iter().filter(|step| !crate::lost::clears(step)).find(named)?;
+/// Is it a command that loads the module of the ifbs, which makes them?
+fn loads_ifb(step: &Step) -> bool {
+    let loads = matches!(step.tool.as_str(), "modprobe" | "insmod") && step.refused.is_none();
+    // `insmod /lib/modules/…/ifb.ko` names a file.
+    let module = |text: &str| text.rsplit('/').next().map(|file| file.split('.').next() == Some("ifb"));
+    loads
+        && !step.words.iter().any(|word| word.text == "-r" || word.text == "--remove")
+        && step.words.iter().any(|word| module(&word.text) == Some(true))
+}
+
+fn finding(reading: &PolicyModel, first: &str, missing: &[String]) -> Option<Finding> {
+    let names = |step: &&Step| step.words.iter().any(|word| word.text == first);
+    let step = reading.steps.iter().filter(|step| !crate::lost::clears(step)).find(names)?;
     let word = step.words.iter().find(|word| word.text == first);
     let kind = match LinkDriver::of_name(first) {
         LinkDriver::Ifb => "ifb",
@@ -63,7 +80,7 @@ fn finding(reading: &PolicyModel, first: &str, missing: &[&str]) -> Option<Findi
         rule: Rule::Absent,
         level: Level::Note,
         place: word.and_then(|word| word.place.clone()).or_else(|| step.place.clone()),
-        what: format!("nothing in these files makes {}", missing.join(", ")),
+        what: format!("nothing in these files makes {}", named(missing)),
         because: format!(
             "unless something else has made it before, every command about it fails (Cannot find \
             device \"{first}\")"

@@ -11,6 +11,7 @@ use crate::reach::Reached;
 use crate::reading::PolicyModel;
 use crate::walk::outcome::rewrites_marks;
 use crate::walk::ways::{self, uses_conntrack};
+use crate::words;
 use std::collections::BTreeSet;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::NetfilterTarget;
@@ -69,7 +70,7 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reached = if count <= MOST_RULES { Reached::of(reading) } else { None };
     let whole = reached.is_some();
     let Some(reached) = reached.or_else(|| Reached::nothing(reading)) else {
-        return vec![not_decided(format!("the sets of packets that {condition} match are too intricate"))];
+        return vec![not_decided(format!("the sets of packets for {condition} are too intricate"))];
     };
     let plain = !uses_conntrack(reading);
     let whole_policy = &*reading;
@@ -132,11 +133,12 @@ impl RuleContext<'_> {
     }
 }
 
-/// What questions are about, in words: so many filters and rules.
+/// What questions are about, in words: so many filters and rules, or devices that have none.
 fn questions(reading: &PolicyModel, rules: usize) -> String {
     let is_filter = |dump: &&FilterDump| matches!(dump.entry, FilterEntry::Filter { .. });
     let filters = reading.filters.iter().filter(is_filter).count();
     match (filters, rules) {
+        (0, 0) => words::count(reading.shaped().len(), "device", "devices"),
         (_, 0) => format!("{filters} filters"),
         (0, _) => format!("{rules} rules"),
         _ => format!("{filters} filters and {rules} rules"),

@@ -100,15 +100,41 @@ fn collisions(context: &RuleContext<'_>, at: usize, flow: &FlowParams) -> Findin
             percent(even)
         ))),
         // A short policy has no divisor.
-        fix: (!context.reading.is_compiled()).then(|| Fix {
-            what: match who {
-                "hosts" => "more buckets (divisor) share less, a filter for each host shares nothing".into(),
-                _ => "more buckets (divisor) share less".into(),
-            },
-            edits: Vec::new(),
+        fix: (!context.reading.is_compiled()).then(|| {
+            // What a filter deals to a place that is not there is dropped.
+            let more = match (queues_of(context, at), places(context, at)) {
+                (Some((_, queues)), _) if flow.divisor < queues => {
+                    "more buckets (divisor) share less".to_owned()
+                }
+                (Some((word, _)), _) => {
+                    format!("more queues ({word}) and as many buckets (divisor) share less")
+                }
+                (None, places) => format!("more {places} and as many buckets (divisor) share less"),
+            };
+            let alone = if who == "hosts" { ", a filter for each host shares nothing" } else { "" };
+            Fix { what: more + alone, edits: Vec::new() }
         }),
     }
 }
+
+/// How many queues a filter's qdisc has of itself that filters may name, and the word that sets it.
+fn queues_of(context: &RuleContext<'_>, at: usize) -> Option<(&'static str, u32)> {
+    let dump = &context.reading.filters[at];
+    let owner = context.reading.qdiscs.iter().find(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
+    owner.and_then(|owner| queues(&owner.params))
+}
+
+/// How many queues a qdisc has that its filters may name, from 1 on, and the word that sets it.
+pub(super) fn queues(params: &QdiscParams) -> Option<(&'static str, u32)> {
+    match params {
+        QdiscParams::Sfq(sfq) => Some(("divisor of sfq", sfq.divisor)),
+        QdiscParams::FqCodel(fq_codel) => Some(("flows of fq_codel", fq_codel.flows.unwrap_or(FLOWS))),
+        _ => None,
+    }
+}
+
+/// Queues of an fq_codel that names no number.
+const FLOWS: u32 = 1024;
 
 /// What a filter's qdisc has for its numbers: queues of its own, or classes.
 fn places(context: &RuleContext<'_>, at: usize) -> &'static str {

@@ -95,7 +95,8 @@ fn past_all(
     let shown = [&ip, &arp, &other].into_iter().find(|parts| !parts.is_empty()).unwrap_or(&other);
     let named = place.1.class(htb.default as u16);
     let device = context.prober.device(&place.0);
-    let nested = qdisc.parent.minor() != 0 && qdisc.parent != Handle::ROOT;
+    let inner = qdisc.parent != Handle::ROOT;
+    let nested = inner && qdisc.parent.minor() != 0;
     // A class that was refused may be all that is missing; within a class, that holds the packets.
     let is_left = !has_classes && (nested || context.reading.lost.tree(&place.0));
     if is_left || refused_already(context, place, named) {
@@ -133,21 +134,22 @@ fn past_all(
         level,
         place: if has_classes { at_word(step, "default") } else { step.place.clone() },
         what,
-        because: match nested {
-            false if !has_classes => {
+        because: match (inner, has_classes) {
+            (false, false) => {
                 "packets leave in their order at the speed of the device, and fill the queue behind it".into()
             }
-            true => {
+            (true, false) => format!("packets leave in their order, as fast as {} lets them", qdisc.parent),
+            (true, true) => {
                 format!(
                     "such packets leave before all others of {}, as fast as {} lets them",
                     place.1, qdisc.parent
                 )
             }
-            false => PAST_ALL.into(),
+            (false, true) => PAST_ALL.into(),
         },
         witness: witness(
             &candidate,
-            &if nested { format!("no class of {}", place.1) } else { "no class at all".into() },
+            &if inner { format!("no class of {}", place.1) } else { "no class at all".into() },
         ),
         fix: if ip.is_empty() || !has_classes { None } else { default_fix(context, place, step) },
     }))
@@ -234,12 +236,16 @@ fn default_fix(context: &RuleContext<'_>, place: &Place, step: &Step) -> Option<
     };
     let leaves =
         classes.iter().filter(|(class, leaf)| **leaf && class.qdisc() == place.1).map(|(class, _)| class);
-    let leaves = leaves.filter(|class| !impairs(**class));
-    let last =
-        leaves.max_by_key(|class| super::intent::rank(context.reading, &place.0, **class).unwrap_or(0))?;
+    let leaves: Vec<_> = leaves.filter(|class| !impairs(**class)).collect();
+    let alone = leaves.len() == 1;
+    let last = leaves
+        .into_iter()
+        .max_by_key(|class| super::intent::rank(context.reading, &place.0, **class).unwrap_or(0))?;
     let minor = format!("{:x}", last.minor());
-    // What one host was given is not for all others to share.
-    if is_of_hosts(reading, &place.0, *last) {
+    // What one host was given is not for all others to share; nor, where no default was wanted, what the only
+    // class limits.
+    let limits_a_part = || alone && step.after("default").is_none() && is_led_to(reading, &place.0, *last);
+    if is_of_hosts(reading, &place.0, *last) || limits_a_part() {
         let what = "make a class for what no filter takes, and name it as the default".to_owned();
         return Some(Fix { what, edits: Vec::new() });
     }
@@ -247,6 +253,16 @@ fn default_fix(context: &RuleContext<'_>, place: &Place, step: &Step) -> Option<
         return edit(step, "default", &minor, "name a class that is there");
     }
     super::making::addition(step, &format!("default {minor}"), "name a default class")
+}
+
+/// Does a filter or rule lead to a class?
+fn is_led_to(reading: &PolicyModel, dev: &str, class: Handle) -> bool {
+    let leads = |dump: &FilterDump| match &dump.entry {
+        FilterEntry::Filter { params, .. } => params.classid() == Some(class),
+        _ => false,
+    };
+    let rules = || reading.class(dev, class).is_some_and(|dump| !reading.rules_to(dump).is_empty());
+    reading.filters.iter().filter(|dump| dump.dev == dev).any(leads) || rules()
 }
 
 /// Does a filter or rule lead to a class by the address of a host or network?
@@ -330,7 +346,7 @@ fn without_class(
 
 /// IPv6 that no filter classifies where they do so for IPv4.
 fn in_default(context: &mut RuleContext<'_>, root: &QdiscDump) -> Result<Option<Finding>, TooLarge> {
-    let (mut told_v4, mut told_v6, mut rest) = (false, false, Parts::default());
+    let (mut told_v4, mut told_v6, mut rest) = (BTreeSet::new(), false, Parts::default());
     let classes: Vec<((Place, By), Parts)> =
         context.reached.walked.seen.classes.iter().map(|(key, parts)| (key.clone(), parts.clone())).collect();
     let mut defaults = BTreeSet::new();
@@ -346,7 +362,7 @@ fn in_default(context: &mut RuleContext<'_>, root: &QdiscDump) -> Result<Option<
                 rest.add(space, way, v6)?;
                 defaults.insert(class);
             } else {
-                told_v4 |= !v4.is_empty();
+                told_v4.extend((!v4.is_empty()).then_some(class));
                 told_v6 |= !v6.is_empty();
             }
         }
@@ -355,16 +371,19 @@ fn in_default(context: &mut RuleContext<'_>, root: &QdiscDump) -> Result<Option<
     if context.reading.lost.has(&Thing::Filter(root.dev.clone())) {
         return Ok(None);
     }
-    let (true, false, 1, Some(default)) = (told_v4, told_v6, defaults.len(), defaults.first().copied())
-    else {
+    let (false, 1, Some(default)) = (told_v6, defaults.len(), defaults.first().copied()) else {
         return Ok(None);
     };
+    let for_v4 = ForV4::of(context, root);
+    // What is led to the default class, too, needs no filter; what is led to another device does.
+    if told_v4.iter().all(|class| *class == default) && (told_v4.is_empty() || !for_v4.away) {
+        return Ok(None);
+    }
     let Some(step) = context.reading.maker_of_qdisc(root).and_then(|op| context.reading.step_of(op)) else {
         return Ok(None);
     };
     let Some(candidate) = context.reached.pick(context.reading, &rest)? else { return Ok(None) };
     let went = confirmed(context, &candidate, &root.dev, default);
-    let for_v4 = ForV4::of(context, root);
     let (what, so) = match for_v4.away {
         true => ("led away from", "IPv6 escapes what holds IPv4"),
         false => ("classified on", "calls and bulk over IPv6 are treated alike"),

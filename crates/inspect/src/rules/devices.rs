@@ -11,7 +11,7 @@ use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::NetfilterTarget;
 use tidegate_policy::{
-    Act, CakeFraming, ClassLayout, FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec,
+    Act, CakeFraming, ClassLayout, FilterOp, FilterParams, Kind, LinkLayer, Mirred, Op, QdiscParams, RateSpec,
 };
 
 /// What leads nowhere, is not counted, or shapes nothing.
@@ -194,7 +194,7 @@ fn taken_instead(reading: &PolicyModel, owner: &QdiscDump, classid: Handle) -> O
     match &owner.params {
         QdiscParams::Htb(_) if classid == owner.handle => Some((
             Level::Warning,
-            "its packets go past every class, unshaped, and before all others".to_owned(),
+            format!("its packets go past every class{}, and before all others there", unshaped(owner)),
         )),
         QdiscParams::Hfsc(_) if classid == owner.handle => {
             let mut classes = reading.classes.iter().filter(|class| class.dev == owner.dev);
@@ -213,18 +213,27 @@ fn taken_instead(reading: &PolicyModel, owner: &QdiscDump, classid: Handle) -> O
     }
 }
 
+/// How fast what goes past all classes of an HTB leaves: within another qdisc no faster than that sends.
+fn unshaped(owner: &QdiscDump) -> String {
+    match owner.parent {
+        Handle::ROOT => ", unshaped".to_owned(),
+        above => format!(" of {}, as fast as {above} lets them", owner.handle),
+    }
+}
+
 /// Where HTB puts packets that a filter leads to no class of it.
 fn without_own_class(reading: &PolicyModel, owner: &QdiscDump, default: u16) -> String {
     let named = owner.handle.class(default);
+    let past = unshaped(owner);
     match reading.class(&owner.dev, named) {
-        _ if default == 0 => "its packets go past every class, unshaped".to_owned(),
+        _ if default == 0 => format!("its packets go past every class{past}"),
         Some(class) if reading.is_leaf(class) => format!("its packets take the default class {named}"),
-        Some(_) => format!(
-            "its packets go past every class, unshaped: the default class {named} has classes below it"
-        ),
-        None => format!(
-            "its packets go past every class, unshaped: the default class {named} is not there either"
-        ),
+        Some(_) => {
+            format!("its packets go past every class{past}: the default class {named} has classes below it")
+        }
+        None => {
+            format!("its packets go past every class{past}: the default class {named} is not there either")
+        }
     }
 }
 
@@ -265,10 +274,20 @@ fn in_steps(reading: &PolicyModel, owner: &QdiscDump, classid: Handle) -> Option
     }
     let [(class, qdisc)] = steps[..] else { return None };
     let is_made = class != owner.handle && inner == owner.handle;
+    let is_inner = |one: &&QdiscDump| one.dev == owner.dev && one.handle == qdisc;
+    // Those have one class, and take no filters (`Class doesn't support blocks`).
+    let only_one = reading
+        .qdiscs
+        .iter()
+        .find(is_inner)
+        .is_some_and(|one| matches!(one.kind, Kind::Tbf | Kind::Netem | Kind::Red));
     is_made.then(|| {
+        let rest = match only_one {
+            true => format!("; {qdisc} puts all of them into {classid}"),
+            false => format!(", and to {classid} by a filter of {qdisc}"),
+        };
         format!(
-            "{classid} is a class of {qdisc}, which hangs in {class}: lead the packets to {class} here, and to \
-            {classid} by a filter of {qdisc}"
+            "{classid} is a class of {qdisc}, which hangs in {class}: lead the packets to {class} here{rest}"
         )
     })
 }
@@ -290,7 +309,8 @@ fn redirects(reading: &PolicyModel) -> Vec<Finding> {
     for filter in &reading.filters {
         let FilterEntry::Filter { actions, .. } = &filter.entry else { continue };
         for dump in actions {
-            let Some(to) = dump.action.act.redirects_to() else { continue };
+            let Act::Mirred(Mirred { copy: false, to, arrives, .. }) = &dump.action.act else { continue };
+            let to = to.as_str();
             let Some(step) = reading.maker_of_filter(filter).and_then(|op| reading.step_of(op)) else {
                 continue;
             };
@@ -313,7 +333,12 @@ fn redirects(reading: &PolicyModel) -> Vec<Finding> {
                 );
                 finding.fix = Some(Fix { what: format!("ip link set dev {to} up"), edits: Vec::new() });
                 found.push(finding);
-            } else if is_ifb(reading, to) && reading.root(to).is_none() && !reading.lost.tree(to) {
+            } else if !arrives
+                && is_ifb(reading, to)
+                && reading.root(to).is_none()
+                && !reading.filters.iter().any(|filter| filter.dev == to)
+                && !reading.lost.tree(to)
+            {
                 found.push(finding(
                     Rule::Redirect,
                     Level::Warning,
@@ -536,7 +561,7 @@ fn unlimited(reading: &PolicyModel, dev: &str) -> Option<Finding> {
     let sorts =
         matches!(root.kind.classes(), ClassLayout::Bands | ClassLayout::Made) || root.kind == Kind::Sfq;
     let step = reading.step_of(reading.maker_of_qdisc(root)?)?;
-    let ifb = reading.gateway.device(dev).is_some_and(|id| reading.gateway.spec(id).kind == DeviceKind::Ifb);
+    let spec = reading.gateway.spec(reading.gateway.device(dev)?);
     let shown = match root.kind {
         Kind::Hfsc => {
             "hfsc at the root without any upper limit (ul): its classes share what the device takes"
@@ -549,10 +574,13 @@ fn unlimited(reading: &PolicyModel, dev: &str) -> Option<Finding> {
             Rule::Unlimited,
             Level::Note,
             step.place.clone(),
-            format!("nothing on {dev} holds a rate"),
-            match ifb {
-                true => "an ifb sends at once: packets never wait here, and no class counts",
-                false => {
+            format!("nothing holds what {dev} sends to a rate"),
+            match (spec.kind, spec.queueless) {
+                (DeviceKind::Ifb, _) => "an ifb sends at once: packets never wait here, and no class counts",
+                (_, true) => {
+                    "a device that is made in software sends at once: packets never wait here, and no class counts"
+                }
+                (_, false) => {
                     "packets wait here only while the device itself is busy; before a slower modem the queue, and with \
                     it the delay, is in the modem, where no class counts"
                 }

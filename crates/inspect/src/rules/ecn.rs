@@ -68,7 +68,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             ),
             witness: witness(&with, &went),
             fix: Some(Fix {
-                what: "compare the code point's six bits: the mask 0xfc".into(),
+                what: "leave the two bits of ECN out of the mask: 0xfc for that byte".into(),
                 edits: Vec::new(),
             }),
         });

@@ -1,13 +1,14 @@
 //! R11 of sfq, fq_codel and sfb: with a filter of their own they drop what no filter takes.
 
-use super::making::at_word;
+use super::collisions::queues;
+use super::making::{at_word, edit};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::Prober;
 use crate::reading::PolicyModel;
 use tidegate_gateway::{DropReason, EgressPath};
-use tidegate_policy::Kind;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::{FilterParams, FlowMode, FlowParams, Kind};
 
 /// Packets that are tried, in the words of `tidegate explain`: what is common, in both families.
 const TRIED: [&str; 6] = [
@@ -59,8 +60,24 @@ fn dropped(
             loss.why == DropReason::Unclassified && loss.device == device && loss.at == qdisc.handle
         })
     })?;
-    let step = reading.step_of(reading.maker_of_filter(filter)?)?;
     let (kind, handle) = (qdisc.kind.name(), qdisc.handle);
+    let witness = Some(Witness::Packet {
+        packet: format!("{lost} in lo out {}", qdisc.dev),
+        went: "no queue: it is dropped".into(),
+    });
+    if let Some((filter, flow, queues)) = deals_beyond(reading, qdisc) {
+        let step = reading.step_of(reading.maker_of_filter(filter)?)?;
+        return Some(Finding {
+            rule: Rule::Default,
+            level: Level::Error,
+            place: at_word(step, "divisor"),
+            what: format!("{kind} {handle} drops what its filter deals to a queue that is not there"),
+            because: format!("it has {queues} queues, and the filter deals into {}", flow.divisor),
+            witness,
+            fix: edit(step, "divisor", &queues.to_string(), "deal into as many as there are"),
+        });
+    }
+    let step = reading.step_of(reading.maker_of_filter(filter)?)?;
     Some(Finding {
         rule: Rule::Default,
         level: Level::Error,
@@ -70,10 +87,7 @@ fn dropped(
             "with a filter of its own {kind} no longer hashes: a packet takes the queue that a filter \
             names, or none"
         ),
-        witness: Some(Witness::Packet {
-            packet: format!("{lost} in lo out {}", qdisc.dev),
-            went: "no queue: it is dropped".into(),
-        }),
+        witness,
         fix: Some(Fix {
             what: "remove the filter, or end its filters with one for `protocol all` that matches \
             everything else (`flow hash` distributes it)"
@@ -81,6 +95,24 @@ fn dropped(
             edits: Vec::new(),
         }),
     })
+}
+
+/// A filter that deals flows into more queues than its qdisc has, and how many that has.
+fn deals_beyond<'r>(
+    reading: &'r PolicyModel,
+    qdisc: &QdiscDump,
+) -> Option<(&'r FilterDump, &'r FlowParams, u32)> {
+    let (_, queues) = queues(&qdisc.params)?;
+    let own = reading.filters.iter().filter(|dump| dump.dev == qdisc.dev && dump.parent == qdisc.handle);
+    let mut dealing = own.filter_map(|dump| match &dump.entry {
+        FilterEntry::Filter { params: FilterParams::Flow(flow), .. } => Some((dump, flow)),
+        _ => None,
+    });
+    let is_beyond = |flow: &FlowParams| {
+        let first = flow.baseclass.map_or(1, |base| u32::from(base.minor().max(1)));
+        flow.mode.unwrap_or_default() == FlowMode::Hash && first.saturating_add(flow.divisor) > queues + 1
+    };
+    dealing.find(|(_, flow)| is_beyond(flow)).map(|(dump, flow)| (dump, flow, queues))
 }
 
 #[cfg(test)]

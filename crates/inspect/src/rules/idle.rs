@@ -25,6 +25,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
     let mut idle: BTreeMap<(&str, Handle), Vec<&ClassDump>> = BTreeMap::new();
     // Asked once for each qdisc and device: there may be thousands of classes and filters.
     let mut reached: BTreeMap<(&str, Handle), bool> = BTreeMap::new();
+    let mut unreached = BTreeSet::new();
     let named = Named::of(context);
     let is_rule_lost = reading.is_rule_lost();
     for class in reading.classes.iter().filter(|class| reading.is_leaf(class)) {
@@ -32,7 +33,7 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
         let sorted = matches!(class.kind.classes(), ClassLayout::Made | ClassLayout::Bands);
         let mut is_reached =
             || *reached.entry((dev, qdisc)).or_insert_with(|| is_reached(context, dev, qdisc));
-        if !sorted || context.leaves_out(dev) || !is_reached() || named.has(reading, class) {
+        if !sorted || context.leaves_out(dev) || !is_reached() {
             continue;
         }
         // A filter that was refused (a program of eBPF, say) may have led there, and a class that was refused
@@ -41,12 +42,16 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             continue;
         }
         if context.reached.class(reading, dev, class.classid) == Arrival::Unreachable {
-            idle.entry((dev, qdisc)).or_default().push(class);
+            unreached.insert((dev.to_owned(), class.classid));
+            // What a filter names has the filter's finding.
+            if !named.has(reading, class) {
+                idle.entry((dev, qdisc)).or_default().push(class);
+            }
         }
     }
     // Listings are ordered by a hash of the number.
     idle.values_mut().for_each(|classes| classes.sort_by_key(|class| class.classid));
-    context.idle.extend(idle.values().flatten().map(|class| (class.dev.clone(), class.classid)));
+    context.idle.append(&mut unreached);
     Ok(idle
         .into_iter()
         .filter_map(|((dev, qdisc), classes)| finding(reading, dev, qdisc, &classes))

@@ -43,8 +43,10 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
         let frame = reading.frame(dev);
         let both = BACKLOGS.iter().find_map(|backlog| {
             let [l4s, classic] = [ECT1, ECT0].map(|ecn| bench.marked(dev, class, frame, (*backlog, ecn)));
-            let [Some(l4s @ 1..), Some(classic @ 1..)] = [l4s, classic] else { return None };
-            Some((*backlog, l4s, classic))
+            let [Some((l4s @ 1.., waited)), Some((classic @ 1.., more))] = [l4s, classic] else {
+                return None;
+            };
+            Some((waited.max(more), l4s, classic))
         });
         let Some((backlog, l4s, classic)) = both else { continue };
         let Some(packet) = comes_here(context, qdisc)? else { continue };

@@ -614,9 +614,13 @@ fn restore(context: &RuleContext<'_>, step: &Step, key: &RuleKey, first: bool) -
     let masks = masks.filter(|masks| *masks != (u32::MAX, u32::MAX));
     let masked =
         masks.map_or(String::new(), |(packet, kept)| format!(" --nfmask {packet:#x} --ctmask {kept:#x}"));
+    // Behind other rules it must leave the marks of packets whose connection has none.
+    let kept = masks.map_or(String::new(), |(_, kept)| format!("/{kept:#x}"));
+    let only = if first { String::new() } else { format!(" -m connmark ! --mark 0{kept}") };
     let rule = match step.tool.as_str() {
         "nft" => match masks {
-            None => "`meta mark set ct mark`".to_owned(),
+            None if first => "`meta mark set ct mark`".to_owned(),
+            None => "`ct mark != 0 meta mark set ct mark`".to_owned(),
             Some((packet, kept)) => {
                 format!(
                     "meta mark set to the bits {kept:#x} of ct mark, and its own bits outside {packet:#x}"
@@ -624,10 +628,13 @@ fn restore(context: &RuleContext<'_>, step: &Step, key: &RuleKey, first: bool) -
             }
         },
         "iptables-restore" | "ip6tables-restore" => {
-            format!("`{option} {} -j CONNMARK --restore-mark{masked}`", key.chain)
+            format!("`{option} {}{only} -j CONNMARK --restore-mark{masked}`", key.chain)
         }
         tool => {
-            format!("`{tool} -t {} {option} {} -j CONNMARK --restore-mark{masked}`", key.table, key.chain)
+            format!(
+                "`{tool} -t {} {option} {}{only} -j CONNMARK --restore-mark{masked}`",
+                key.table, key.chain
+            )
         }
     };
     let place = if first { "before the rules that give marks" } else { "behind this rule" };

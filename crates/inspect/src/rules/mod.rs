@@ -35,18 +35,21 @@ mod queues;
 mod rates;
 mod reach;
 mod refused;
+mod releases;
 mod removal;
 mod replaced;
 mod rewritten;
 mod sizes;
 mod states;
 mod tables;
+mod tc_releases;
 mod tiny;
 mod today;
 mod units;
 mod void;
 
 use crate::finding::{Finding, Level, Rule, Witness};
+pub use releases::{not_known, not_known_of};
 pub use units::assumed_speeds;
 
 use crate::reading::{PolicyModel, SourceLocation};
@@ -72,6 +75,8 @@ pub fn check(reading: &mut PolicyModel) -> Vec<Finding> {
         policers::check,
         queues::check,
         rates::check,
+        releases::check,
+        tc_releases::check,
         replaced::check,
         states::check,
         tables::check,
@@ -82,7 +87,7 @@ pub fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let mut found: Vec<Finding> = families.iter().flat_map(|family| family(reading)).collect();
     found.iter_mut().for_each(|finding| if_unreached(finding, &by_packets));
     found.extend(by_packets);
-    let mut found = deduplicate(found);
+    let mut found = deduplicate(found, &|word| reading.gateway.device(word).is_some());
     found.iter_mut().for_each(|finding| name_classes(reading, finding));
     let line = |finding: &Finding| finding.place.as_ref().map(|place| (place.file, place.line));
     found.sort_by(|a, b| line(a).cmp(&line(b)).then(b.level.cmp(&a.level)));
@@ -121,18 +126,43 @@ fn name_classes(reading: &PolicyModel, finding: &mut Finding) {
     }
 }
 
+/// A sentence without numbers, units, devices and class numbers.
+fn sense(text: &str, is_device: &dyn Fn(&str) -> bool) -> String {
+    let is_name = |word: &str| {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        bare.contains(|c: char| c.is_ascii_digit()) || UNITS.contains(&bare) || is_device(bare)
+    };
+    text.split_whitespace().filter(|word| !is_name(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// What a sentence is about, where rules say the same in other words.
+fn topic(sense: String) -> String {
+    let waits = ["of packets wait", "of packets may wait"];
+    if waits.iter().any(|words| sense.contains(words)) { "packets wait".to_owned() } else { sense }
+}
+
+/// Units that are apart from their number in a sentence, and would make the same sentence another.
+const UNITS: [&str; 11] =
+    ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "bytes", "kB", "MB", "ms", "µs", "s"];
+
 /// Reports what a loop or a function does many times once for its line, and a rule's findings up to a bound.
-fn deduplicate(found: Vec<Finding>) -> Vec<Finding> {
+/// What else is wrong at the same place is a finding of its own.
+fn deduplicate(found: Vec<Finding>, is_device: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let mut kept: Vec<(Finding, usize, bool)> = Vec::new();
-    let mut known: BTreeMap<(Rule, Level, Option<SourceLocation>, Option<String>), usize> = BTreeMap::new();
+    let mut known: BTreeMap<(Rule, Level, Option<SourceLocation>, String), usize> = BTreeMap::new();
     let mut of_rule: BTreeMap<Rule, usize> = BTreeMap::new();
     for finding in found {
-        // Without a place the words decide whether it is the same.
-        let words = finding.place.is_none().then(|| finding.what.clone());
+        // Without a place the words decide whether it is the same; with one, all but names and numbers.
+        let words = match finding.place {
+            None => finding.what.clone(),
+            Some(_) => topic(sense(&finding.what, is_device)),
+        };
         let key = (finding.rule, finding.level, finding.place.clone(), words);
         if let Some(at) = known.get(&key) {
             let (first, more, differ) = &mut kept[*at];
-            *more += usize::from(first.what != finding.what);
+            // Of one queue two rules may measure how long it is.
+            let is_alike = sense(&first.what, is_device) == sense(&finding.what, is_device);
+            *more += usize::from(first.what != finding.what && is_alike);
             *differ |= first.fix != finding.fix;
             continue;
         }

@@ -49,7 +49,7 @@ pub(super) fn check(context: &mut RuleContext<'_>, families: &[Checks], conditio
     reasons.sort();
     reasons.dedup();
     if failed > 0 || reasons.is_empty() {
-        reasons.push(format!("the sets of packets that {condition} match are too intricate"));
+        reasons.push(format!("the sets of packets for {condition} are too intricate"));
     }
     for device in &left_out {
         found.extend(defaults::by_engine(context, device));

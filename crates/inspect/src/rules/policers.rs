@@ -9,6 +9,7 @@ use crate::probe::{PacketEntry, Prober};
 use crate::reading::{CARRIED_OUT_AT, PolicyModel, Step};
 use tidegate_classify::{ActionInput, Policers};
 use tidegate_gateway::EgressPath;
+use tidegate_packet::LinuxVersion;
 use tidegate_packet::header::proto;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{Act, Action, Control, Police, Ticks};
@@ -134,7 +135,13 @@ fn longest(police: &Police, header: u32) -> u32 {
     let conforms = |whole: u32| {
         let mut policers = Policers::default();
         let policer = policers.add(police, CARRIED_OUT_AT);
-        let meter = ActionInput { len: whole - header, whole, now: CARRIED_OUT_AT, passed_over: false };
+        let meter = ActionInput {
+            len: whole - header,
+            whole,
+            now: CARRIED_OUT_AT,
+            passed_over: false,
+            linux: LinuxVersion::default(),
+        };
         policers.conforms(policer, meter)
     };
     // What a longer frame costs is never less.
@@ -202,7 +209,13 @@ fn tight(reading: &PolicyModel, dump: &FilterDump, police: &Police) -> Option<Fi
     let header = if reading.arrives(dump) { reading.gateway.spec(device).link_header } else { 0 };
     let mut policers = Policers::default();
     let policer = policers.add(police, CARRIED_OUT_AT);
-    let meter = ActionInput { len: frame - header, whole: frame, now: CARRIED_OUT_AT, passed_over: false };
+    let meter = ActionInput {
+        len: frame - header,
+        whole: frame,
+        now: CARRIED_OUT_AT,
+        passed_over: false,
+        linux: LinuxVersion::default(),
+    };
     let passed = (0..FIRST_WINDOW).take_while(|_| policers.conforms(policer, meter)).count() as u32;
     if !(1..FIRST_WINDOW).contains(&passed) {
         return None;

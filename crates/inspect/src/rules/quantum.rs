@@ -191,17 +191,32 @@ fn of_htb(
     };
     let mut finding =
         finding(Rule::Quantum, Level::Warning, at_word(step, "quantum"), what, because, witness);
-    finding.fix = say_it(step, from_rate, fitting(frame));
+    let quanta = turns.iter().filter_map(|one| match &reading.class(&class.dev, *one)?.params {
+        ClassParams::Htb(htb) => Some(htb.quantum),
+        _ => None,
+    });
+    let least = quanta.min().unwrap_or(quantum).max(1);
+    finding.fix = say_it(step, from_rate, fitting(frame), (quantum, least));
     Some(finding)
 }
 
-fn say_it(step: &Step, from_rate: bool, quantum: u32) -> Option<Fix> {
+/// The remedy for a quantum, where the least among those that it shares with is this.
+fn say_it(step: &Step, from_rate: bool, frame: u32, (quantum, least): (u32, u32)) -> Option<Fix> {
+    // The least of them becomes a frame.
+    let scaled = (u64::from(quantum) * u64::from(frame)).div_ceil(u64::from(least));
     // A change of one class changes how it shares with the others, so this is advice and no edit.
     let what = match from_rate {
-        true => format!(
-            "say it, and those of the classes that it shares with in the same ratio: quantum {quantum}"
-        ),
-        false => format!("take a frame, and change the others in the same ratio: quantum {quantum}"),
+        _ if scaled > u64::from(LARGE) => {
+            format!(
+                "say it, and those of the classes that it shares with: none below {frame} or above {LARGE}"
+            )
+        }
+        true => {
+            format!(
+                "say it, and those of the classes that it shares with in the same ratio: quantum {scaled}"
+            )
+        }
+        false => format!("change it, and the others in the same ratio: quantum {scaled}"),
     };
     step.place.as_ref().map(|_| Fix { what, edits: Vec::new() })
 }

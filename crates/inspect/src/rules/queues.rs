@@ -13,7 +13,7 @@ use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::{Handle, Nanos, Rate};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::{ClassLayout, ClassParams, Kind, QdiscParams, Waits};
+use tidegate_policy::{ClassLayout, ClassParams, Kind, Op, QdiscOp, QdiscParams, Waits};
 use tidegate_qdisc::algo::adjusted_size;
 use tidegate_syntax::units::parse_time;
 
@@ -125,10 +125,19 @@ fn burst(
 fn bucket(reading: &PolicyModel, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
     let QdiscParams::Tbf(tbf) = &qdisc.params else { return None };
     let frame = reading.frame(&qdisc.dev);
+    let counted = counted(reading, qdisc, frame);
     let value_of = |rate: Rate, time: Nanos| (u128::from(rate.0) * u128::from(time.0) / 1_000_000_000) as u64;
-    let burst = value_of(tbf.rate.rate, tbf.buffer.duration());
-    let peak = tbf.peak.as_ref().map(|peak| value_of(peak.rate, tbf.peak_buffer.duration()));
-    let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
+    let op = reading.maker_of_qdisc(qdisc)?;
+    // What tc says in bytes holds; a dump has only the times.
+    let [said, said_of_peak] = match &reading.ops[op] {
+        Op::Qdisc(QdiscOp { params: Some(QdiscParams::Tbf(own)), .. }) => [own.burst, own.peak_burst],
+        _ => [0, 0],
+    };
+    let bytes_of =
+        |said: u32, rate: Rate, time: Nanos| if said > 0 { said.into() } else { value_of(rate, time) };
+    let burst = bytes_of(said, tbf.rate.rate, tbf.buffer.duration());
+    let peak = tbf.peak.as_ref().map(|peak| bytes_of(said_of_peak, peak.rate, tbf.peak_buffer.duration()));
+    let step = reading.step_of(op)?;
     let text_of = |words: [&'static str; 3]| words.into_iter().find(|word| step.after(word).is_some());
     let of_burst = (text_of(["burst", "buffer", "maxburst"]), burst, "longer packets are dropped, every one");
     let of_peak = (
@@ -137,7 +146,7 @@ fn bucket(reading: &PolicyModel, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Op
         "longer packets never fit the bucket of the peak rate, and are dropped, every one",
     );
     let small = |(word, capacity, _): &(Option<&'static str>, u64, &str)| {
-        word.is_some() && capacity.saturating_add(1) < u64::from(frame)
+        word.is_some() && capacity.saturating_add(1) < u64::from(counted)
     };
     let short: Vec<_> = [of_burst, of_peak].into_iter().filter(small).collect();
     let (keyword, bytes, why) = short.iter().min_by_key(|(_, capacity, _)| *capacity).copied()?;
@@ -150,16 +159,17 @@ fn bucket(reading: &PolicyModel, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Op
         Handle::NONE => format!("{why}: transfers whose data passes {} stall", qdisc.dev),
         class => format!("in {class} {why}: transfers there stall"),
     };
+    let by_stab = if counted == frame { String::new() } else { format!(", which stab counts as {counted}") };
     let mut finding = finding(
         Rule::Burst,
         Level::Error,
         at_word(step, keyword),
-        format!("{keyword} holds {bytes} bytes, less than a frame of {} ({frame})", qdisc.dev),
+        format!("{keyword} holds {bytes} bytes, less than a frame of {} ({frame}{by_stab})", qdisc.dev),
         because,
         format!("of {OFFERED} frames of {frame} bytes none was taken"),
     );
     // A remedy lets such frames through on the engine, with every parameter changed that prevents it.
-    let enough = frame.max(1540).to_string();
+    let enough = counted.max(1540).to_string();
     let keywords: Vec<&str> = short.iter().filter_map(|(word, ..)| *word).collect();
     let mut words: Vec<String> = step.words.iter().map(|word| word.text.clone()).collect();
     for keyword in &keywords {
@@ -174,6 +184,21 @@ fn bucket(reading: &PolicyModel, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Op
         finding.fix = fixes.reduce(super::policers::joined);
     }
     Some(finding)
+}
+
+/// The length that a qdisc counts for a frame: by the innermost size table (`stab`) on the way to it.
+fn counted(reading: &PolicyModel, qdisc: &QdiscDump, frame: u32) -> u32 {
+    let mut at = Some(qdisc);
+    // No tree is deeper than it has qdiscs.
+    for _ in 0..reading.qdiscs.len() {
+        let Some(this) = at else { break };
+        if let Some(stab) = &this.stab {
+            return adjusted_size(stab, frame);
+        }
+        let is_above = |other: &&QdiscDump| other.dev == this.dev && other.handle == this.parent.qdisc();
+        at = reading.qdiscs.iter().find(is_above).filter(|_| this.parent != Handle::ROOT);
+    }
+    frame
 }
 
 /// A leaf with its rates.
@@ -658,9 +683,15 @@ fn memory(reading: &PolicyModel, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Op
 
 /// CoDel with a target below the time of one frame, at the highest rate of its class.
 fn target(reading: &PolicyModel, length: &Length<'_>) -> Option<Finding> {
+    let inner = || {
+        let is_inside =
+            |qdisc: &&QdiscDump| qdisc.dev == length.dev && qdisc.parent.qdisc() == length.parent.qdisc();
+        reading.qdiscs.iter().filter(|_| !length.parent.is_none()).find(is_inside)
+    };
     let qdisc = match reading.class(length.dev, length.class) {
         Some(class) => reading.child(class)?,
-        None => reading.root(length.dev)?,
+        // In a bucket.
+        None => inner().or_else(|| reading.root(length.dev))?,
     };
     let target = match &qdisc.params {
         QdiscParams::FqCodel(params) => params.target_us,

@@ -2,7 +2,7 @@
 
 use super::making::{at_word, edit, finding};
 use crate::drive::Bench;
-use crate::finding::{Finding, Fix, Level, Rule};
+use crate::finding::{Finding, Level, Rule};
 use crate::reading::{PolicyModel, SourceLocation, Step};
 use crate::tree::HtbClass;
 use crate::words;
@@ -261,20 +261,10 @@ fn above_ceil(
         because,
         witness,
     );
-    let written = step.after("rate")?.text.as_str();
-    // Where its parent may not send that much, or it has none, it is the rate that may be wrong.
-    let has_room =
-        reading.htb_class(&class.dev, class.parent).is_some_and(|parent| rate <= parent.params.ceil.rate);
-    finding.fix = match has_room {
-        true => edit(step, "ceil", written, "raise the ceil to the rate, or to what it may borrow"),
-        false => Some(Fix {
-            what: format!(
-                "lower the rate to what the link carries, or raise the ceil (ceil {written}): which is meant, \
-                the words do not say"
-            ),
-            edits: Vec::new(),
-        }),
-    };
+    let (rate, ceil) = (step.after("rate")?.text.as_str(), step.after("ceil")?.text.as_str());
+    // Linux sends as if it were so; which of the two is wrong the words do not say.
+    let what = format!("write what it comes to (or, by hand, raise the ceil: ceil {rate})");
+    finding.fix = edit(step, "rate", ceil, &what);
     Some(finding)
 }
 

@@ -164,16 +164,23 @@ fn with_others(reading: &PolicyModel, step: &Step, following: &[&Step]) -> Strin
     }
 }
 
-/// Whether it is refused because the device has one transmit queue here. A card may have several; a device
-/// that the policy makes has the given number.
+/// Why it is refused, where that is because the device has one transmit queue here. A card may have several;
+/// a device that the policy makes has the given number.
 fn wants_queues(reading: &PolicyModel, step: &Step, reason: &str) -> Option<String> {
     let dev = step.after("dev")?.text.as_str();
     let named = |name: &str| step.words.iter().any(|word| word.text == name);
-    let refused = REFUSED.iter().filter(|refused| refused.reply.is_some()).map(|refused| refused.name);
-    let kind = refused.chain([Kind::Multiq.name(), Kind::Mq.name()]).find(|name| named(name))?;
+    let not_built = REFUSED.iter().filter(|refused| refused.reply.is_some()).find(|kind| named(kind.name));
+    let kind = [Kind::Multiq.name(), Kind::Mq.name()].into_iter().find(|name| named(name));
     let is_that =
         reason.contains("Operation not supported") || reason.contains("Multi-queue device is required");
     let card = reading.there_before().any(|name| name == dev);
-    (is_that && card)
-        .then(|| format!("{kind} needs a card with several transmit queues, and {dev} has one here"))
+    let why = match (not_built, kind) {
+        // A card with several would not help.
+        (Some(not_built), _) => format!("{} is not built", not_built.name),
+        (None, Some(kind)) => {
+            format!("{kind} needs a card with several transmit queues, and {dev} has one here")
+        }
+        (None, None) => return None,
+    };
+    (is_that && card).then_some(why)
 }

@@ -23,9 +23,33 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
             found.extend(flushed(reading, at));
         }
     }
+    found.extend(ruleset_flushed(reading));
     found.extend(everywhere(reading));
     found
 }
+
+/// `nft flush ruleset` in a script: in a file of nft alone, which defines a firewall, that is its purpose.
+fn ruleset_flushed(reading: &PolicyModel) -> Option<Finding> {
+    let flushes =
+        |step: &&Step| step.tool == "nft" && step.words.iter().map(|word| word.text.as_str()).eq(FLUSH_ALL);
+    let step = reading.steps.iter().filter(|_| reading.is_script()).find(flushes)?;
+    let mut finding = finding(
+        Rule::Flush,
+        Level::Warning,
+        step.place.clone(),
+        "every table of nftables is deleted, not only this policy's".to_owned(),
+        "rules of the firewall, of containers and of other policies go with it".to_owned(),
+        "`flush ruleset` names no table".to_owned(),
+    );
+    finding.fix = Some(Fix {
+        what: "keep the rules in a table of their own, and delete that: nft delete table inet qos".to_owned(),
+        edits: Vec::new(),
+    });
+    Some(finding)
+}
+
+/// The words of the command that deletes all tables.
+const FLUSH_ALL: [&str; 2] = ["flush", "ruleset"];
 
 /// A table flushed as a whole: a rule that existed before is gone.
 fn flushed(reading: &PolicyModel, at: usize) -> Option<Finding> {

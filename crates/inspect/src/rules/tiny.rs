@@ -139,7 +139,7 @@ fn by_device(reading: &PolicyModel, bench: &mut Bench<'_>, dev: &str) -> Option<
     let mut bare: Vec<&ClassDump> = reading.classes.iter().filter(is_bare).collect();
     bare.sort_by_key(|class| class.classid);
     let (op, class) = match root.kind {
-        Kind::Pfifo | Kind::Bfifo => (reading.maker_of_qdisc(root)?, Handle::NONE),
+        Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop => (reading.maker_of_qdisc(root)?, Handle::NONE),
         // A bucket's own queue is as long as its limit.
         Kind::Tbf => return None,
         _ => {
@@ -153,7 +153,7 @@ fn by_device(reading: &PolicyModel, bench: &mut Bench<'_>, dev: &str) -> Option<
         return None;
     }
     let left = bench.survivors(dev, class, frame, FIRST_WINDOW)?;
-    if !(1..FIRST_WINDOW).contains(&left) {
+    if left >= FIRST_WINDOW || left == 0 && length > 0 {
         return None;
     }
     let (whose, at) = match class {
@@ -163,22 +163,32 @@ fn by_device(reading: &PolicyModel, bench: &mut Bench<'_>, dev: &str) -> Option<
             (format!("the FIFOs of class {class} and {} more", bare.len() - 1), format!("parent {class}"))
         }
     };
-    let hold = if bare.len() > 1 && !class.is_none() { "hold" } else { "holds" };
-    let what = format!("{whose} {hold} {left} packets: {dev} has a transmit queue of {length} (txqueuelen)");
-    let because = format!(
-        "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them are \
-        lost \
-        here, as they come faster than they leave",
-        FIRST_WINDOW - left
-    );
-    let witness =
-        format!("of {FIRST_WINDOW} frames of {frame} bytes offered before any left {left} were taken");
+    let several = bare.len() > 1 && !class.is_none();
+    let (level, holds, because) = match (left, several) {
+        (0, false) => (Level::Error, "takes no packet".to_owned(), TAKES_NOTHING.to_owned()),
+        (0, true) => (Level::Error, "take no packet".to_owned(), TAKES_NOTHING.to_owned()),
+        _ => {
+            let holds = format!("{} {left} packets", if several { "hold" } else { "holds" });
+            let because = format!(
+                "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of \
+                them are lost here, as they come faster than they leave",
+                FIRST_WINDOW - left
+            );
+            (Level::Warning, holds, because)
+        }
+    };
+    let what = format!("{whose} {holds}: {dev} has a transmit queue of {length} (txqueuelen)");
+    let taken = if left == 0 { "none was taken".to_owned() } else { format!("{left} were taken") };
+    let witness = format!("of {FIRST_WINDOW} frames of {frame} bytes offered before any left {taken}");
     let place = step.place.clone();
-    let mut finding = finding(Rule::Limit, Level::Warning, place, what, because, witness);
+    let mut finding = finding(Rule::Limit, level, place, what, because, witness);
     let queue = format!("a queue of its own: tc qdisc replace dev {dev} {at} fq_codel");
     finding.fix = Some(Fix { what: queue, edits: Vec::new() });
     Some(finding)
 }
+
+/// What comes of a queue without room.
+const TAKES_NOTHING: &str = "whatever comes to it is dropped";
 
 /// A limit under which no long packet is taken, or none at all. Where something else may stop them, there is
 /// no finding.
@@ -198,7 +208,7 @@ fn takes_nothing(
             "packets of full length are dropped, every one: transfers whose data comes here stall",
         ),
         0 if qdisc.kind.waits() == Waits::UntilFull && limit.text == "0" => {
-            (format!("{name} with {keyword} 0 takes no packet"), "whatever comes to it is dropped")
+            (format!("{name} with {keyword} 0 takes no packet"), TAKES_NOTHING)
         }
         _ => return None,
     };

@@ -289,6 +289,9 @@ fn takes_time(step: &Step, keyword: &str) -> bool {
 
 /// Is it followed by a rate?
 fn takes_rate(step: &Step, keyword: &str) -> bool {
+    if step.words.iter().any(|word| word.text == "police") {
+        return matches!(keyword, "rate" | "peakrate" | "avrate");
+    }
     match takes(step, keyword) {
         Some((_, ValueKind::Rate | ValueKind::Rate32)) => true,
         Some((Kind::Netem, ValueKind::Words(_))) => keyword == "rate",

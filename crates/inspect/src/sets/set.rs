@@ -138,6 +138,22 @@ impl Space {
         self.store.or(ip, self.other)
     }
 
+    /// Packets of more bytes than these, from the network header.
+    pub(crate) fn longer_than(&mut self, bytes: i32) -> Result<Set, TooLarge> {
+        let Ok(bytes) = u64::try_from(bytes) else { return self.all() };
+        let mut longer = Set::NONE;
+        for (formed, header) in [(self.v4, 0), (self.v6, V6_HEADER), (self.other, 0)] {
+            let least = (bytes + 1).saturating_sub(header);
+            let long = match least <= u64::from(u16::MAX) {
+                true => self.between(Field::Length, least, u64::from(u16::MAX))?,
+                false => Set::NONE,
+            };
+            let long = self.store.and(formed, long)?;
+            longer = self.store.or(longer, long)?;
+        }
+        Ok(longer)
+    }
+
     /// Those that netfilter knows a connection of.
     pub(crate) fn connected(&self) -> Set {
         self.connected
@@ -483,6 +499,9 @@ impl Space {
         Ok(set)
     }
 }
+
+/// Bytes of IPv6's header, which its length field does not count.
+const V6_HEADER: u64 = 40;
 
 /// Are bytes kept so far from the network header?
 fn reaches(offset: i32) -> bool {

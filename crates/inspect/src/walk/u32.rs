@@ -214,6 +214,9 @@ impl Lists<'_> {
         let mut parts = Vec::new();
         for (bucket, set) in hashed {
             for (origin, set) in self.moved(search, u32, origin, set, coming)? {
+                // Beyond the packet's end a table counts as empty.
+                let inside = self.space.longer_than(origin.base)?;
+                let set = self.space.store.and(set, inside)?;
                 parts.push(Referred { bucket, origin, set });
             }
         }

@@ -4,9 +4,9 @@ use tidegate_gateway::DeviceSpec;
 use tidegate_inspect::{
     Finding, Level, PolicyInput, PolicyModel, Rule, Source, SourceLocation, Step, Witness, Word, check,
 };
-use tidegate_packet::Dissector;
+use tidegate_packet::KernelModel;
 use tidegate_policy::{LinkDriver, Op};
-use tidegate_syntax::{Env, iptables, tc};
+use tidegate_syntax::{Env, TcVersion, iptables, tc};
 
 /// What these commands come to; each must be understood.
 pub(crate) fn reading(devices: &[&str], text: &str) -> PolicyModel {
@@ -60,7 +60,8 @@ pub(crate) fn given(devices: &[&str], text: &str) -> PolicyInput {
             .map(|name| ((*name).to_owned(), DeviceSpec::of(&LinkDriver::of_name(name))))
             .collect(),
         down: Vec::new(),
-        dissector: Dissector::Modern,
+        kernel: KernelModel::default(),
+        tc: TcVersion::default(),
         kernel_log: Vec::new(),
         scripts: false,
     }

@@ -205,3 +205,40 @@ fn only_rules_that_write_its_bits_take_a_mark_away() {
     let gone = found.iter().find(|one| one.contains("is gone again")).expect("R9");
     assert!(gone.contains("line 2 writes another over it") && !gone.contains("line 3"), "{found:?}");
 }
+
+/// A tbf has one class and takes no filters (asked: `Class doesn't support blocks`), so none is asked for.
+#[test]
+fn no_filter_is_asked_for_within_a_tbf() {
+    let inner = |kind: &str| {
+        let text = format!(
+            "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 parent 1:1 handle 10: {kind}\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip tos 0x10 0xff flowid 10:1\n"
+        );
+        let found = check(&mut reading(&["eth0"], &text));
+        found.into_iter().find(|one| one.rule == Rule::Nowhere).and_then(|one| one.fix).expect("R6").what
+    };
+    let tbf = inner("tbf rate 200kbit burst 1600 latency 30ms");
+    assert!(tbf.ends_with("lead the packets to 1:1 here; 10: puts all of them into 10:1"), "{tbf}");
+    let prio = inner("prio");
+    assert!(prio.ends_with(", and to 10:1 by a filter of 10:"), "{prio}");
+}
+
+/// Delays of a class that only a filter without packets names are those of no packet yet.
+#[test]
+fn a_class_behind_a_filter_that_never_matches_is_idle() {
+    let text = "tc qdisc add dev ifb0 root handle 3: htb default 30\n\
+                tc class add dev ifb0 parent 3: classid 3:3 htb rate 1800kbit\n\
+                tc class add dev ifb0 parent 3:3 classid 3:30 htb rate 400kbit ceil 1800kbit\n\
+                tc class add dev ifb0 parent 3:3 classid 3:33 htb rate 1400kbit ceil 1800kbit\n\
+                tc filter add dev ifb0 parent 3:0 protocol ip handle 3 fw flowid 3:33\n\
+                tc qdisc add dev eth0 ingress\n\
+                tc filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 action mirred egress \
+                redirect dev ifb0\n";
+    let found = check(&mut reading(&["eth0", "ifb0"], text));
+    let limits: Vec<_> = found.iter().filter(|one| one.rule == Rule::Limit).collect();
+    let idle: Vec<_> =
+        limits.iter().map(|one| one.because.ends_with("(no packet comes to 3:33 yet)")).collect();
+    assert_eq!(idle, [false, true], "{found:?}");
+    let no_aqm = found.iter().find(|one| one.rule == Rule::NoAqm).expect("R19");
+    assert!(no_aqm.because.contains("class 3:30"), "{no_aqm:?}");
+}

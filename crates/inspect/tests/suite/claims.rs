@@ -702,7 +702,7 @@ fn promises_that_go_past_a_class_further_up() {
 #[test]
 fn a_rate_on_the_device_that_packets_are_led_to() {
     let of = |filter: &str| format!("tc qdisc add dev eth1 root handle 1: prio\n{filter}");
-    check_finding(&of(""), &[Rule::Unlimited], &["nothing on eth1 holds a rate"]);
+    check_finding(&of(""), &[Rule::Unlimited], &["nothing holds what eth1 sends to a rate"]);
     let away = "tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match u32 0 0 flowid 1:1 \
                 action mirred egress redirect dev eth0";
     silent(&of(away), &[Rule::Unlimited]);
@@ -711,7 +711,7 @@ fn a_rate_on_the_device_that_packets_are_led_to() {
     silent(&of(policed), &[Rule::Unlimited]);
     // What arrives is another matter.
     let arriving = policed.replace("egress", "ingress");
-    check_finding(&of(&arriving), &[Rule::Unlimited], &["nothing on eth1 holds a rate"]);
+    check_finding(&of(&arriving), &[Rule::Unlimited], &["nothing holds what eth1 sends to a rate"]);
 }
 
 /// What INPUT marks is for the machine itself: no rule of FORWARD sees it, and no queue.

@@ -224,7 +224,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p udp --dport 53 -j CONNMARK --set-ma
 line 7, warning R9: connections get mark 1, and no rule restores it to their packets
   filters see the mark of the packet, which stays as it was
   shown: udp 192.168.1.10 > 198.51.100.7:53 established out eth0: its queue with mark 0
-  fix: restore it behind this rule: `iptables -t mangle -A POSTROUTING -j CONNMARK --restore-mark`
+  fix: restore it behind this rule: `iptables -t mangle -A POSTROUTING -m connmark ! --mark 0 -j CONNMARK --restore-mark`
 "
     );
 }
@@ -429,7 +429,7 @@ line 18, note R18: hosts (by src) are dealt into 16 classes by a hash
   two of 5 share one with a chance of 50 %, two of 10 with 97 %, until the hash changes, every 300 s, when \
   all are distributed again
   shown: 1 - 16! / (16 - 5)! / 16^5 = 50 %
-  fix: more buckets (divisor) share less, a filter for each host shares nothing
+  fix: more classes and as many buckets (divisor) share less, a filter for each host shares nothing
 line 19, warning R1: no packet reaches this filter: line 18 before it takes all that it would match
   what it matches goes where a filter by flow leads, not to 1:1
   shown: tcp 192.168.1.10 > 198.51.100.7:443 out eth0: 1:1

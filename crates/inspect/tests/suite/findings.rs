@@ -218,6 +218,28 @@ fn leaf_queues_are_as_long_as_the_devices() {
     assert_eq!(output_of("eth0", ""), None);
 }
 
+/// Asked of the kernel (answers-limits/queue-in-script-0-*): where the transmit queue has length 0, FIFOs
+/// without a limit of their own take nothing.
+#[test]
+fn without_a_transmit_queue_nothing_is_taken() {
+    let told = |root: &str| -> Vec<String> {
+        let mut given =
+            crate::common::given(&["eth0"], &format!("tc qdisc add dev eth0 root handle 1: {root}\n"));
+        given.devices[0].1.tx_queue_len = 0;
+        let found = tidegate_inspect::check(&mut tidegate_inspect::PolicyModel::new(given));
+        let of_limits = found.iter().filter(|finding| finding.rule == Rule::Limit);
+        of_limits
+            .map(|finding| format!("{:?}: {}: {}", finding.level, finding.what, finding.because))
+            .collect()
+    };
+    let why = "eth0 has a transmit queue of 0 (txqueuelen): whatever comes to it is dropped";
+    for root in ["pfifo", "bfifo", "pfifo_head_drop"] {
+        assert_eq!(told(root), [format!("Error: the FIFO at the root takes no packet: {why}")]);
+    }
+    assert_eq!(told("prio"), [format!("Error: the FIFOs of class 1:1 and 2 more take no packet: {why}")]);
+    assert_eq!(told("fq_codel"), [""; 0]);
+}
+
 #[test]
 fn a_delay_that_varies_by_more_than_itself() {
     let netem = |delay: &str| format!("tc qdisc add dev eth0 root handle 1: netem delay {delay}");

@@ -84,7 +84,7 @@ fn a_packet_beyond_the_mtu_is_no_frame() {
     assert_eq!([1500, 1501, 9000].map(of), [false, true, true]);
 }
 
-/// Linux compares what a long packet has there; the front alone is kept here.
+/// Linux compares what a long packet has there; the front alone is kept here, and the rest counts as zeros.
 #[test]
 fn bytes_that_are_not_kept_are_not_said_to_be_missing() {
     let of = |length: u16, at: u16| {
@@ -94,8 +94,12 @@ fn bytes_that_are_not_kept_are_not_said_to_be_missing() {
         let words = format!("udp 192.168.1.7:5 > 203.0.113.9:6 len {length}");
         explain(&["eth0"], &format!("{TREE}{filter}"), &words)
     };
-    let unknown = "of a packet 114 bytes are known here: what follows holds if it ends before byte 204";
+    let unknown = "of a packet 114 bytes are known here: what follows holds if those before byte 204 are 0";
     assert!(of(500, 200).contains(unknown), "{}", of(500, 200));
-    assert!(of(60, 60).contains("the packet ends before byte 64"), "{}", of(60, 60));
+    assert!(of(500, 200).contains("ends: eth0 1:10"), "{}", of(500, 200));
+    for (length, at) in [(60, 60), (203, 200)] {
+        let ends = format!("the packet ends before byte {}", at + 4);
+        assert!(of(length, at).contains(&ends), "{}", of(length, at));
+    }
     assert!(of(500, 60).contains("ends: eth0 1:10"));
 }

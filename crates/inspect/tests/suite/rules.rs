@@ -6,7 +6,7 @@ use tidegate_inspect::{Finding, Level, PolicyInput, PolicyModel, Rule, SourceLoc
 use tidegate_packet::Handle;
 
 /// Findings of some rules: line, level, rule, what is wrong, and the remedy.
-fn found(policy: &str, rules: &[&str]) -> Vec<String> {
+pub(crate) fn found(policy: &str, rules: &[&str]) -> Vec<String> {
     let mut reading = reading(&["eth0", "ifb0"], policy);
     let output_of = |finding: &Finding| {
         let line = finding.place.as_ref().map_or(0, |place| place.line);
@@ -194,24 +194,6 @@ fn a_policer_whose_burst_is_below_a_frame_drops_them_all() {
     assert_eq!(of("burst 10k peakrate 20mbit mtu 2k drop"), [""; 0]);
 }
 
-/// Linux 6.1 was asked: with `quantum 1514` at one of two classes the other got twelve times as much.
-#[test]
-fn what_changes_how_classes_share_is_advice() {
-    let policy = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
-        tc class add dev eth0 parent 1: classid 1:1 htb rate 1gbit\n\
-        tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit ceil 1gbit\n\
-        tc class add dev eth0 parent 1:1 classid 1:20 htb rate 900mbit ceil 1gbit\n\
-        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:10\n";
-    let mut reading = reading(&["eth0"], policy);
-    let findings = check(&mut reading);
-    let quantum: Vec<_> = findings.iter().filter(|finding| finding.rule == Rule::Quantum).collect();
-    assert!(!quantum.is_empty());
-    for finding in quantum {
-        let fix = finding.fix.as_ref().expect("a remedy");
-        assert!(fix.edits.is_empty() && fix.what.contains("in the same ratio: quantum 1514"), "{fix:?}");
-    }
-}
-
 /// How much a delay that varies holds is not computed: there is no fix.
 #[test]
 fn a_limit_beside_jitter_has_no_remedy() {
@@ -243,6 +225,24 @@ fn bare_times_are_microseconds_everywhere() {
     };
     assert!(hfsc("30")[0].contains("dmax 30 is 30 µs"));
     assert!(hfsc("30ms").is_empty());
+}
+
+#[test]
+fn rates_of_policers_have_units_too() {
+    let of = |match_and_police: &str| {
+        let line =
+            format!("tc filter add dev eth0 egress protocol ip prio 1 {match_and_police} burst 200k drop\n");
+        found(&format!("tc qdisc add dev eth0 clsact\n{line}"), &["R17"])
+    };
+    for words in [
+        "u32 match u32 0 0 police rate 20mbps",
+        "flower dst_ip 10.0.0.0/8 action police rate 20mbps",
+        "matchall action police peakrate 20mbps mtu 2k rate 1mbit",
+    ] {
+        let lines = of(words);
+        assert!(lines.len() == 1 && lines[0].contains("rate 20mbps is 160 Mbit/s"), "{words}: {lines:?}");
+        assert_eq!(of(&words.replace("mbps", "mbit")), [""; 0]);
+    }
 }
 
 #[test]
@@ -280,32 +280,19 @@ fn an_upper_limit_above_its_parents_never_counts() {
 }
 
 #[test]
-fn a_rate_above_its_ceil_is_changed_only_where_its_parent_has_room() {
-    let of = |parent: &str| {
-        let policy = format!(
-            "tc qdisc add dev eth0 root handle 1: htb default 10\n\
-             tc class add dev eth0 parent 1: classid 1:1 htb rate {parent}\n\
-             tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1gbit ceil 100mbit\n"
-        );
-        let found = found(&policy, &["R3"]);
-        found.into_iter().find(|finding| finding.contains("less than its own rate")).expect("is found")
-    };
-    assert!(of("1gbit").ends_with("raise the ceil to the rate, or to what it may borrow: ceil 1gbit"));
-    assert!(of("100mbit").contains("| lower the rate to what the link carries"));
-}
-
-#[test]
 fn the_class_of_one_host_becomes_no_default() {
-    let of = |filter: &str| {
+    let of = |default: &str, filter: &str| {
         let policy = format!(
-            "tc qdisc add dev eth0 root handle 1: htb default 99\n\
+            "tc qdisc add dev eth0 root handle 1: htb{default}\n\
              tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
              tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip {filter} flowid 1:10\n"
         );
         found(&policy, &["R11"])
     };
-    assert!(of("dst 192.168.1.7/32")[0].contains("| make a class for what no filter takes"));
-    assert!(of("dport 22 0xffff")[0].ends_with("default 10"));
+    assert!(of(" default 99", "dst 192.168.1.7/32")[0].contains("| make a class for what no filter takes"));
+    assert!(of(" default 99", "dport 22 0xffff")[0].ends_with("default 10"));
+    // Who wants no default limits a part, and leaves the rest alone.
+    assert!(of("", "dport 22 0xffff")[0].contains("| make a class for what no filter takes"));
 }
 
 #[test]
@@ -669,6 +656,25 @@ fn queues_that_take_no_packet_are_reported() {
         "{lines:?}"
     );
     assert_eq!(bucket("burst 2k"), [""; 0]);
+}
+
+/// Linux 6.1 was asked: of two frames of 1514 bytes both are dropped, which count 1749 bytes each.
+#[test]
+fn a_bucket_holds_frames_as_they_are_counted() {
+    let root = |stab: &str, burst: &str| {
+        let tbf = format!("tbf rate 2mbit burst {burst} latency 50ms");
+        found(&format!("tc qdisc add dev eth0 root {stab} {tbf}\n"), &["R12"])
+    };
+    let atm = "stab overhead 40 linklayer atm";
+    let lines = root(atm, "1600");
+    assert!(
+        lines.len() == 1 && lines[0].contains("frame of eth0 (1514, which stab counts as 1749)"),
+        "{lines:?}"
+    );
+    assert_eq!([root("", "1600"), root(atm, "1800")], [vec![], Vec::<String>::new()]);
+    let below = "tc qdisc add dev eth0 root handle 1: stab overhead 40 linklayer atm prio\n\
+                 tc qdisc add dev eth0 parent 1:1 tbf rate 2mbit burst 1600 latency 50ms\n";
+    assert_eq!(found(below, &["R12"]).len(), 1);
 }
 
 #[test]

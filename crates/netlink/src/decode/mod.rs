@@ -50,6 +50,11 @@ fn each<T>(
     Ok((all, unread))
 }
 
+/// Whether a message of a dump is about a device, by its number, and what is attached there.
+pub fn is_at(reported: &[u8], number: u32, parent: Handle) -> bool {
+    Message::of(reported).is_ok_and(|message| (message.device, message.parent) == (number, parent))
+}
+
 /// The qdiscs of a device among the messages of a dump.
 ///
 /// # Errors

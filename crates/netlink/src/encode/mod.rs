@@ -82,6 +82,12 @@ pub fn question(device: u32, parent: Handle) -> Vec<u8> {
     body
 }
 
+/// What follows the head of a message that lists the qdiscs of all devices, without those that the kernel
+/// made itself.
+pub fn all_question() -> Vec<u8> {
+    tc_head(0, 0, Handle::NONE, 0)
+}
+
 /// What follows the head of a message that requests the machine's actions of a kind.
 pub fn actions_question(kind: &str) -> Vec<u8> {
     let mut to = Attributes::default();

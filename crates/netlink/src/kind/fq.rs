@@ -4,7 +4,9 @@ use super::base::{Codec, nested};
 use crate::decode::message::Message;
 use tidegate_netlink_wire::attribute::{Attributes, Found, read};
 use tidegate_policy::dump::{FqStats, Xstats};
-use tidegate_policy::{FqParams, QdiscParams};
+use tidegate_policy::{FqBands, FqParams, QdiscParams};
+
+const BANDS: u32 = FqBands::COUNT as u32;
 
 pub(super) struct Fq;
 
@@ -35,6 +37,13 @@ fn encode(to: &mut Attributes, params: &FqParams) {
     if let Some(dropped) = params.horizon_drop {
         to.u8(15, u8::from(dropped));
     }
+    if let Some(map) = params.priomap {
+        to.payload(16, &[&BANDS.to_ne_bytes()[..], &map].concat());
+    }
+    if let Some(weights) = params.weights {
+        to.payload(17, &weights.map(i32::to_ne_bytes).concat());
+    }
+    to.maybe(18, params.offload_horizon_us);
 }
 
 fn decode(from: &Found<'_>) -> FqParams {
@@ -53,7 +62,18 @@ fn decode(from: &Found<'_>) -> FqParams {
         timer_slack_ns: from.u32(13),
         horizon_us: from.u32(14),
         horizon_drop: from.u8(15).map(|dropped| dropped != 0),
+        priomap: from.get(16).and_then(|bytes| bytes.get(4..20)?.try_into().ok()),
+        weights: from.get(17).and_then(weights),
+        offload_horizon_us: from.u32(18),
     }
+}
+
+fn weights(bytes: &[u8]) -> Option<[i32; FqBands::COUNT]> {
+    let mut weights = [0; FqBands::COUNT];
+    for (at, weight) in weights.iter_mut().enumerate() {
+        *weight = i32::from_ne_bytes(bytes.get(at * 4..at * 4 + 4)?.try_into().ok()?);
+    }
+    Some(weights)
 }
 
 fn read_stats(bytes: &[u8]) -> Option<FqStats> {
@@ -73,5 +93,9 @@ fn read_stats(bytes: &[u8]) -> Option<FqStats> {
         too_long: long(5)?,
         horizon_drops: long(11).unwrap_or(0),
         horizon_caps: long(12).unwrap_or(0),
+        fastpath: long(13).unwrap_or(0),
+        band_drops: core::array::from_fn(|band| long(14 + band).unwrap_or(0)),
+        // 32 bits each, behind seventeen numbers of 64.
+        band_packets: core::array::from_fn(|band| short(18 + band).unwrap_or(0)),
     })
 }

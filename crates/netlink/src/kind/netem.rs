@@ -1,11 +1,12 @@
 //! netem: a structure, and attributes behind it.
 
 use super::base::Codec;
-use crate::decode::message::numbers;
+use crate::decode::message::{Message, numbers};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_netlink_wire::attribute::{Attributes, Found, read, words};
 use tidegate_netlink_wire::numbers::TCA_OPTIONS;
+use tidegate_policy::dump::{NetemStats, Xstats};
 use tidegate_policy::{
     NetemCorrelations, NetemDistribution, NetemLoss, NetemParams, NetemRate, NetemSlot, QdiscParams,
 };
@@ -21,6 +22,19 @@ impl Codec for Netem {
 
     fn decode(&self, options: &[u8]) -> Option<QdiscParams> {
         decode(options).map(|params| QdiscParams::Netem(Box::new(params)))
+    }
+
+    fn stats(&self, message: &Message<'_>) -> Option<Xstats> {
+        let bytes = message.own_payload();
+        let number = |at: usize| Some(u64::from_ne_bytes(bytes.get(at * 8..at * 8 + 8)?.try_into().ok()?));
+        Some(Xstats::Netem(NetemStats {
+            delayed: number(0)?,
+            dropped: number(1)?,
+            corrupted: number(2)?,
+            duplicated: number(3)?,
+            reordered: number(4)?,
+            ecn_marked: number(5)?,
+        }))
     }
 }
 
@@ -61,6 +75,9 @@ fn behind(params: &NetemParams) -> Attributes {
     loss(&mut to, params.loss);
     if let Some(rate) = &params.rate {
         serial(&mut to, rate);
+    }
+    if let Some(seed) = params.seed {
+        to.u64(14, seed);
     }
     table(&mut to, 13, params.slot.as_ref().and_then(|slot| slot.distribution.as_ref()));
     table(&mut to, 2, params.distribution.as_ref());
@@ -140,6 +157,7 @@ fn decode(options: &[u8]) -> Option<NetemParams> {
         corrupt: pair(4),
         rate: read_rate(&from),
         slot: from.get(12).and_then(read_slot),
+        seed: from.u64(14),
     })
 }
 

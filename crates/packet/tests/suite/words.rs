@@ -228,9 +228,22 @@ fn tags_go_on_and_off() {
     let mut head = v4([1; 4], [2; 4], 17, 0xb8, &ports(1, 2));
     assert_eq!((head.frame_dsfield(), head.tags().len()), (0xb8, 0));
     assert!(head.push_tag(ethertype::VLAN, 5) && head.push_tag(ethertype::QINQ, 7));
-    assert!(!head.push_tag(ethertype::VLAN, 9), "two are all there is room for");
     assert_eq!(head.tags(), [(ethertype::QINQ, 7), (ethertype::VLAN, 5)]);
     assert_eq!(&head.on_wire().frame()[12..22], [0x88, 0xa8, 0, 7, 0x81, 0, 0, 5, 8, 0]);
+    // The outermost is beside the packet, the next in front of the network header.
+    let words = [0, -2, -4, -6, -18, -20, -22].map(|at| head.word(at));
+    let frame = [0x45b8_0028, 0x0800_45b8, 0x0005_0800, 0x8100_0005, 0, 0];
+    assert_eq!(words[..6], frame.map(Some));
+    assert_eq!(words[6], None);
+    assert!(head.push_tag(ethertype::VLAN, 9) && head.push_tag(ethertype::VLAN, 10));
+    assert!(!head.push_tag(ethertype::VLAN, 11), "more than there is room for");
+    assert_eq!([-10, -14].map(|at| head.word(at)), [Some(0x88a8_0007), Some(0x8100_0009)]);
+    // Where the network header is lost, words count from the frame's beginning.
+    head.lose_network();
+    assert_eq!([12, 24].map(|at| head.word(at)), [Some(0x8100_0009), Some(0x0800_45b8)]);
+    head.pop_tag();
+    head.pop_tag();
+    assert!(!head.has_lost_network() && head.word(0) == Some(0x45b8_0028));
     head.pop_tag();
     assert_eq!(head.tags(), [(ethertype::VLAN, 5)]);
     head.pop_tag();

@@ -1,7 +1,7 @@
 //! dualpi2: two queues under one law (RFC 9332).
 
 use super::name::Kind;
-use super::row::{Ahead, Waits};
+use super::row::{Ahead, ClassLayout, Filters, Waits};
 use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ pub struct DualPi2Params {
     pub beta: Option<u32>,
     /// From where on every packet of the low-latency queue is marked.
     pub step: Option<StepThreshold>,
-    /// Packets that must wait in the low-latency queue for the step to mark.
+    /// Packets that must wait in the low-latency queue when one comes for the step to mark that one.
     pub min_qlen_step: Option<u32>,
     /// How much more often low-latency packets are marked: k of RFC 9332.
     pub coupling: Option<u8>,
@@ -54,17 +54,17 @@ pub enum StepThreshold {
 pub struct DualPi2Stats {
     /// The base probability, 2^32 - 1 = 1.
     pub prob: u32,
-    /// How long the classic queue's first packet had waited at the last adjustment, µs.
+    /// How long the classic queue's first packet has waited, µs.
     pub delay_c_us: u32,
-    /// How long the low-latency queue's first packet had waited at the last adjustment, µs.
+    /// How long the low-latency queue's first packet has waited, µs.
     pub delay_l_us: u32,
     /// Packets taken into the classic queue.
     pub packets_in_c: u32,
     /// Packets taken into the low-latency queue.
     pub packets_in_l: u32,
-    /// The most packets that ever waited.
+    /// The most packets that ever waited when another was taken.
     pub maxq: u32,
-    /// Packets marked by the probability.
+    /// Packets marked by the probability or by the step.
     pub ecn_mark: u32,
     /// Packets marked by the step.
     pub step_marks: u32,
@@ -87,13 +87,13 @@ const OPTIONS: &[OptionSpec] = &[
     ),
     OptionSpec::exact(
         "memlimit",
-        ValueKind::Size,
+        ValueKind::Decimal,
         "limit times two largest frames",
         "maximum memory of both queues in bytes",
     ),
     OptionSpec::exact(
         "coupling_factor",
-        ValueKind::Decimal,
+        ValueKind::Number,
         "2",
         "ratio of the marking probability to the base probability, 1 to 255",
     ),
@@ -128,11 +128,11 @@ const OPTIONS: &[OptionSpec] = &[
         "min_qlen_step",
         ValueKind::Decimal,
         "0",
-        "backlog in packets below which the step does not mark",
+        "low-latency packets that must wait when one comes for the step to mark it",
     ),
     OptionSpec::exact(
         "classic_protection",
-        ValueKind::Decimal,
+        ValueKind::Number,
         "10",
         "percent of the link guaranteed to the classic queue",
     ),
@@ -153,6 +153,8 @@ const OPTIONS: &[OptionSpec] = &[
 
 pub(super) const DUALPI2: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
+    classes: ClassLayout::Flows,
+    filters: Filters::OfQdisc,
     waits: Waits::KeptShort,
     ..KindSpec::new(
         Kind::DualPi2,

@@ -1,6 +1,7 @@
 //! fq: flows take turns and are paced.
 
 use super::name::Kind;
+use super::prio::PrioParams;
 use super::row::{Ahead, Changes, Reports};
 use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
@@ -38,6 +39,34 @@ pub struct FqParams {
     pub horizon_us: Option<u32>,
     /// Drop what is timed further ahead (else it is sent at the horizon).
     pub horizon_drop: Option<bool>,
+    /// The band, 0 to 2, of each of the 16 priorities (Linux 7.2).
+    pub priomap: Option<[u8; 16]>,
+    /// Bytes that each band sends in its turn, at least 16384 (Linux 7.2).
+    pub weights: Option<[i32; FqBands::COUNT]>,
+    /// How far ahead packets may be handed to a device that paces them itself, µs (Linux 7.2).
+    pub offload_horizon_us: Option<u32>,
+}
+
+/// The bands of fq on Linux 7.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqBands {
+    /// The band of each priority.
+    pub priomap: [u8; 16],
+    /// Bytes that each band sends in its turn.
+    pub weights: [i32; FqBands::COUNT],
+}
+
+impl FqBands {
+    /// How many there are.
+    pub const COUNT: usize = 3;
+    /// The least weight.
+    pub const LEAST_WEIGHT: i32 = 16_384;
+}
+
+impl Default for FqBands {
+    fn default() -> FqBands {
+        FqBands { priomap: PrioParams::MAP, weights: [589_824, 196_608, 65_536] }
+    }
 }
 
 /// What fq counted since it was made, and its lists of flows.
@@ -69,6 +98,12 @@ pub struct FqStats {
     pub horizon_drops: u64,
     /// Packets timed beyond the horizon and sent at it.
     pub horizon_caps: u64,
+    /// Packets that skipped the flows.
+    pub fastpath: u64,
+    /// Packets of each band that wait in flows.
+    pub band_packets: [u32; FqBands::COUNT],
+    /// Packets of each band refused because too many waited.
+    pub band_drops: [u64; FqBands::COUNT],
 }
 
 const OPTIONS: &[OptionSpec] = &[
@@ -131,6 +166,37 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact("pacing", ValueKind::Flag, "this", "pace each flow"),
     OptionSpec::exact("nopacing", ValueKind::Flag, "", "do not pace the flows"),
 ];
+
+/// Options of tc 7.2 and Linux 7.2, beside those of 6.1.
+const ADDED: [OptionSpec; 3] = [
+    OptionSpec::exact(
+        "bands",
+        ValueKind::Words("3 priomap BAND…"),
+        "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
+        "band of each priority from 0 to 15",
+    ),
+    OptionSpec::exact(
+        "weights",
+        ValueKind::Words("BYTES BYTES BYTES"),
+        "589824 196608 65536",
+        "bytes that each band sends in its turn",
+    ),
+    OptionSpec::exact(
+        "offload_horizon",
+        ValueKind::Time,
+        "0",
+        "how far ahead packets may be handed to a device that paces them itself",
+    ),
+];
+
+/// All options of tc 7.2 and Linux 7.2.
+pub const NEWER: &[OptionSpec] = &{
+    let mut all = [ADDED[0]; OPTIONS.len() + ADDED.len()];
+    let (old, added) = all.split_at_mut(OPTIONS.len());
+    old.copy_from_slice(OPTIONS);
+    added.copy_from_slice(&ADDED);
+    all
+};
 
 pub(super) const FQ: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),

@@ -45,7 +45,7 @@ pub use drr::DrrClassParams;
 pub use dualpi2::{DualPi2Params, StepThreshold};
 pub use ets::{EtsClassParams, EtsParams, MAX_BANDS};
 pub use fifo::FifoParams;
-pub use fq::FqParams;
+pub use fq::{FqBands, FqParams, NEWER as FQ_NEWER};
 pub use fq_codel::FqCodelParams;
 pub use fq_pie::FqPieParams;
 pub use gred::{GRED_SETUP, GredFlags, GredParams, GredQueue, GredQueueDump, GredSetup};
@@ -55,7 +55,8 @@ pub use htb::{HtbClassParams, HtbParams};
 pub use multiq::MultiqParams;
 pub use name::Kind;
 pub use netem::{
-    NetemCorrelations, NetemDistribution, NetemLoss, NetemParams, NetemProbability, NetemRate, NetemSlot,
+    NEWER as NETEM_NEWER, NetemCorrelations, NetemDistribution, NetemLoss, NetemParams, NetemProbability,
+    NetemRate, NetemSlot,
 };
 pub use params::{ClassParams, QdiscParams};
 pub use pie::PieParams;

@@ -39,6 +39,25 @@ pub struct NetemParams {
     pub rate: Option<NetemRate>,
     /// Packets leave in bursts, as on a radio link.
     pub slot: Option<NetemSlot>,
+    /// What its own generator begins with (Linux 7.2); without one a draw does.
+    pub seed: Option<u64>,
+}
+
+/// What netem counts on Linux 7.2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetemStats {
+    /// Packets that were given a delay.
+    pub delayed: u64,
+    /// Losses.
+    pub dropped: u64,
+    /// Packets with a wrong bit.
+    pub corrupted: u64,
+    /// Second copies.
+    pub duplicated: u64,
+    /// Packets that went ahead.
+    pub reordered: u64,
+    /// Packets marked instead of dropped.
+    pub ecn_marked: u64,
 }
 
 /// How what was drawn last bears on the next draw.
@@ -182,6 +201,17 @@ const OPTIONS: &[OptionSpec] = &[
         "packets leave in bursts of the given intervals and sizes",
     ),
 ];
+
+const SEED: OptionSpec =
+    OptionSpec::exact("seed", ValueKind::Decimal, "drawn", "what its own random numbers begin with");
+
+/// All options of tc 7.2 and Linux 7.2.
+pub const NEWER: &[OptionSpec] = &{
+    let mut all = [SEED; OPTIONS.len() + 1];
+    let (old, _) = all.split_at_mut(OPTIONS.len());
+    old.copy_from_slice(OPTIONS);
+    all
+};
 
 pub(super) const NETEM: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),

@@ -15,7 +15,7 @@ use super::hfsc::{HfscClassParams, HfscParams};
 use super::hhf::{HhfParams, HhfStats};
 use super::htb::{HtbClassParams, HtbParams};
 use super::multiq::MultiqParams;
-use super::netem::NetemParams;
+use super::netem::{NetemParams, NetemStats};
 use super::pie::{PieParams, PieStats};
 use super::plug::PlugParams;
 use super::prio::PrioParams;
@@ -172,6 +172,8 @@ pub enum Xstats {
     Pie(PieStats),
     /// dualpi2.
     DualPi2(DualPi2Stats),
+    /// netem, of Linux 7.2.
+    Netem(NetemStats),
     /// cake.
     Cake(Box<CakeStats>),
     /// A flow of cake.

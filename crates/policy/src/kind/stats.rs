@@ -7,6 +7,7 @@ pub use super::fq::FqStats;
 pub use super::fq_codel::FqCodelStats;
 pub use super::fq_pie::FqPieStats;
 pub use super::hhf::HhfStats;
+pub use super::netem::NetemStats;
 pub use super::params::Xstats;
 pub use super::pie::PieStats;
 pub use super::red::RedStats;

@@ -34,7 +34,7 @@ pub const ACTIONS: &[DocumentedName] = &[
     (
         "vlan",
         "adds an 802.1Q or 802.1ad tag (`push`), changes (`modify`) or removes the outermost \
-        (`pop`); at most two",
+        (`pop`); at most four",
     ),
     (
         "mpls",

@@ -22,6 +22,7 @@ const BY_QUEUES: &str = "it gives classes of traffic transmit queues of a networ
      card serves first is not known";
 const BY_THE_CLOCK: &str = "it sends at times that packets carry, by the clock of a network card; simulated \
      packets carry none";
+const BY_GATES: &str = "it opens and closes gates for classes of traffic by a cyclic schedule";
 const GONE: &str = "it was removed from Linux in 6.3";
 
 /// The kinds that tidegate does not support, each with its reason and a replacement.
@@ -35,7 +36,7 @@ pub const REFUSED: &[UnsupportedKind] = &[
     UnsupportedKind {
         name: "taprio",
         reply: Some("Error: sch_taprio: Multi-queue device is required."),
-        why: BY_THE_CLOCK,
+        why: BY_GATES,
         instead: "prio or ets sort by priority, without times",
     },
     refused("etf", BY_THE_CLOCK, "netem delays packets, tbf spaces them"),

@@ -26,7 +26,13 @@ def given(source: Source) -> Dict[str, Optional[str]]:
 
 
 def loading(
-    args: Sequence[str], also: Sequence[Source], timeout: float, private: bool, dissect: str
+    args: Sequence[str],
+    also: Sequence[Source],
+    timeout: float,
+    private: bool,
+    linux: str,
+    tc: str,
+    dissect: str,
 ) -> Dict[str, Any]:
     if dissect not in ("modern", "legacy"):
         raise ValueError(f'dissect is "modern" or "legacy", not {dissect!r}')
@@ -34,6 +40,8 @@ def loading(
         "args": words(args, "args"),
         "also": [os.fspath(file) for file in listed(also)],
         "sandbox": sandbox(timeout, private),
+        "linux": str(linux),
+        "tc": str(tc),
         "legacy": dissect == "legacy",
     }
 
@@ -75,6 +83,8 @@ def check(
     args: Sequence[str] = (),
     also: Sequence[Source] = (),
     dev: Optional[str] = None,
+    linux: str = "6.1",
+    tc: str = "6.1",
     dissect: str = "modern",
     timeout: float = TIMEOUT,
     private: bool = False,
@@ -87,6 +97,8 @@ def check(
         args: arguments for a script.
         also: more files of the policy.
         dev: only findings about this device.
+        linux: the release of Linux whose behaviour is shown, ``"6.1"`` to ``"7.2"``.
+        tc: the release of tc whose arithmetic and words are used, ``"6.1"`` or ``"7.2"``.
         dissect: how far the kernel's flow dissector looks into packets: ``"modern"``, or ``"legacy"`` as Linux 3.2.
         timeout: how long a script may run, seconds.
         private: hide home directories and the environment from scripts.
@@ -94,7 +106,7 @@ def check(
     Raises:
         tidegate.Error: the policy cannot be read, configures nothing, or did not come to its end.
     """
-    files = loading(args, also, timeout, private, dissect)
+    files = loading(args, also, timeout, private, linux, tc, dissect)
     return CheckResult(*_native.check(given(policy), files, dev))
 
 
@@ -105,6 +117,8 @@ def explain(
     versus: Optional[Source] = None,
     args: Sequence[str] = (),
     also: Sequence[Source] = (),
+    linux: str = "6.1",
+    tc: str = "6.1",
     dissect: str = "modern",
     timeout: float = TIMEOUT,
     private: bool = False,
@@ -116,14 +130,14 @@ def explain(
         packets: each in words: ``"udp 192.168.1.7 > 1.1.1.1:53 out eth0"``.
         reply: explain the reply to each packet, too.
         versus: another policy: where the packets' paths differ.
-        args, also, dissect, timeout, private: as for `check`.
+        args, also, linux, tc, dissect, timeout, private: as for `check`.
 
     Raises:
         tidegate.Error: the policy or a packet cannot be read, or the packet cannot come about.
     """
     if not packets:
         raise TypeError("explain() needs a packet, such as 'udp 192.168.1.7 > 1.1.1.1:53'")
-    files = loading(args, also, timeout, private, dissect)
+    files = loading(args, also, timeout, private, linux, tc, dissect)
     other = None if versus is None else given(versus)
     return Explanation(*_native.explain(given(policy), list(packets), files, reply, other))
 
@@ -134,6 +148,8 @@ def run(
     args: Sequence[str] = (),
     then: Sequence[Sequence[str]] = (),
     devices: Sequence[str] = (),
+    linux: str = "6.1",
+    tc: str = "6.1",
     dissect: str = "modern",
     timeout: float = TIMEOUT,
     private: bool = False,
@@ -145,12 +161,12 @@ def run(
         args: arguments for the script.
         then: run it again, on the same machine, with each of these lists of arguments.
         devices: devices that exist beside those that the script names.
-        dissect, timeout, private: as for `check`.
+        linux, tc, dissect, timeout, private: as for `check`.
 
     Raises:
         tidegate.Error: the script cannot be read or run. Its own failure is in the result.
     """
-    files = loading(args, (), timeout, private, dissect)
+    files = loading(args, (), timeout, private, linux, tc, dissect)
     turns = [words(turn, "each of `then`") for turn in then]
     return RunResult(*_native.run(given(policy), turns, listed(devices), files))
 
@@ -177,6 +193,8 @@ def try_(
     keep_going: bool = False,
     args: Sequence[str] = (),
     also: Sequence[Source] = (),
+    linux: str = "6.1",
+    tc: str = "6.1",
     dissect: str = "modern",
     timeout: float = TIMEOUT,
     private: bool = False,
@@ -205,7 +223,7 @@ def try_(
         seed: the same seed gives the same document, to the byte.
         keep_going: continue although a command of the script failed.
         progress: show a bar with tqdm; default: on a terminal or in a notebook, if tqdm is installed.
-        args, also, dissect, timeout, private: as for `check`.
+        args, also, linux, tc, dissect, timeout, private: as for `check`.
 
     Raises:
         tidegate.Error: the policy cannot be read or a script failed; a value that is no rate, time or size.
@@ -229,7 +247,7 @@ def try_(
         "seed": seed,
         "keep_going": keep_going,
     }
-    files = loading(args, also, timeout, private, dissect)
+    files = loading(args, also, timeout, private, linux, tc, dissect)
     with progress_bar(progress, "simulating", "s") as report:
         return TrialResult(*_native.try_(given(policy), link, files, report))
 

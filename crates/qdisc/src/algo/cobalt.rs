@@ -6,6 +6,8 @@
 //! the law that passes. BLUE runs beside it for flows that do not respond: a probability that rises when the
 //! whole memory is full and this flow fills most of it, and sinks when its queue runs empty.
 
+#[cfg(doc)]
+use tidegate_packet::LinuxChange;
 use tidegate_packet::Time;
 
 /// BLUE's probability rises by 1/256 at a time, and sinks by 1/4096.
@@ -18,6 +20,15 @@ const READY: usize = 16;
 
 /// `ROOTS[n]` = 2^32 / sqrt(n), as four steps of Newton's method from the one before give it.
 static ROOTS: [u32; READY] = roots();
+
+/// The same, with the exact values, rounded, of those that are off by more than rounding.
+static EXACT: [u32; READY] = exact();
+
+const fn exact() -> [u32; READY] {
+    let mut all = roots();
+    (all[2], all[3], all[6]) = (3_037_000_500, 2_479_700_525, 1_753_413_056);
+    all
+}
 
 const fn roots() -> [u32; READY] {
     let mut all = [u32::MAX; READY];
@@ -51,6 +62,10 @@ pub struct Params {
     pub interval: u64,
     /// How long the largest frame takes at the tin's rate, ns.
     pub frame_time: u64,
+    /// Whether the reciprocal square roots are exact ([`LinuxChange::CakeRoots`]).
+    pub exact: bool,
+    /// Whether BLUE has no say about what is dropped already ([`LinuxChange::CakeBlue`]).
+    pub blue_last: bool,
 }
 
 /// One flow's memory.
@@ -148,7 +163,7 @@ impl State {
                 due = self.count > 0 && since_due >= 0;
             }
         }
-        if self.blue > 0 {
+        if self.blue > 0 && !(params.blue_last && verdict.drop) {
             verdict.drop |= packet.draw() < self.blue;
         }
         if self.count == 0 {
@@ -197,7 +212,8 @@ impl State {
 
     /// The count has changed: the next signal is one interval of the law later.
     fn step(&mut self, params: &Params) {
-        self.root = match ROOTS.get(self.count as usize) {
+        let ready = if params.exact { &EXACT } else { &ROOTS };
+        self.root = match ready.get(self.count as usize) {
             Some(root) => *root,
             None => newton(self.root, self.count),
         };

@@ -6,6 +6,7 @@
 //! units of 1024 ns and wrap at 32 bits; the reciprocal square root is kept in 16 bits and improved by one
 //! Newton step per drop, which makes the second spacing 50 ms where the formula gives 71.
 
+use tidegate_packet::{LinuxChange, LinuxVersion};
 use tidegate_policy::dump::CodelStats;
 
 /// The knobs. Times in CoDel units (1024 ns).
@@ -24,15 +25,32 @@ pub struct Params {
     pub ecn: bool,
     /// With no more than this waiting nothing is dropped, bytes.
     pub mtu: u32,
+    /// The most packets that are dropped, or marked, before one leaves
+    /// ([`LinuxChange::CodelBounded`]).
+    pub most_drops: u32,
+    /// The least time from one drop to the next ([`LinuxChange::CodelTick`]).
+    pub least_wait: u32,
 }
 
 impl Params {
     /// `ce_threshold` that never holds.
     pub const OFF: u32 = i32::MAX as u32;
 
-    /// target 5 ms, interval 100 ms, no marks.
+    /// Drops before a packet leaves, since there is a bound (asked: Linux 7.2).
+    pub const MOST_DROPS: u32 = 256;
+
+    /// target 5 ms, interval 100 ms, no marks, as a release of Linux bounds it.
+    pub fn of(linux: LinuxVersion, mtu: u32) -> Params {
+        let most_drops = if linux.has(LinuxChange::CodelBounded) { Params::MOST_DROPS } else { u32::MAX };
+        let least_wait = u32::from(linux.has(LinuxChange::CodelTick));
+        Params { most_drops, least_wait, ..Params::new(mtu) }
+    }
+
+    /// The same of Linux 6.1.
     pub fn new(mtu: u32) -> Params {
         Params {
+            most_drops: u32::MAX,
+            least_wait: 0,
             target: units(5_000),
             interval: units(100_000),
             ce_threshold: Params::OFF,
@@ -136,19 +154,21 @@ impl State {
             if !above {
                 self.dropping = false;
             }
-            while self.dropping && due(now, self.drop_next) {
+            let mut dropped = 0;
+            while self.dropping && due(now, self.drop_next) && dropped < params.most_drops {
+                dropped += 1;
                 self.count = self.count.wrapping_add(1);
                 self.newton();
                 if params.ecn && queue.mark(&packet) {
                     counts.ecn_mark += 1;
-                    self.drop_next = self.law(self.drop_next, params.interval);
+                    self.drop_next = self.law(self.drop_next, params);
                     break;
                 }
                 queue.drop_packet(packet);
                 let next = queue.pop();
                 above = self.above(params, counts, now, queue, next.as_ref());
                 if above {
-                    self.drop_next = self.law(self.drop_next, params.interval);
+                    self.drop_next = self.law(self.drop_next, params);
                 } else {
                     self.dropping = false;
                 }
@@ -212,7 +232,7 @@ impl State {
             self.reciprocal = u16::MAX;
         }
         self.lastcount = self.count;
-        self.drop_next = self.law(now, params.interval);
+        self.drop_next = self.law(now, params);
     }
 
     fn threshold_mark<Q: CodelQueue>(
@@ -240,8 +260,9 @@ impl State {
     }
 
     /// The next drop after `t`: an interval divided by the square root of the count.
-    fn law(&self, t: u32, interval: u32) -> u32 {
-        t.wrapping_add(((u64::from(interval) * (u64::from(self.reciprocal) << 16)) >> 32) as u32)
+    fn law(&self, t: u32, params: &Params) -> u32 {
+        let wait = ((u64::from(params.interval) * (u64::from(self.reciprocal) << 16)) >> 32) as u32;
+        t.wrapping_add(wait.max(params.least_wait))
     }
 
     /// As a dump brings it; `now` in CoDel units.
@@ -360,7 +381,7 @@ mod tests {
                 state.newton();
             }
             if [1, 2, 3, 4, 8, 16, 32].contains(&count) {
-                table.push((count, state.reciprocal, state.law(0, units(100_000))));
+                table.push((count, state.reciprocal, state.law(0, &Params::new(1514))));
             }
         }
         assert_eq!(

@@ -23,7 +23,7 @@ impl Codel {
     pub(crate) fn new(device: DeviceInfo, params: Option<&CodelParams>) -> Codel {
         let mut codel = Codel {
             limit: 1000,
-            params: Params::new(device.max_frame),
+            params: Params::of(device.switches.linux, device.max_frame),
             state: State::default(),
             counts: Stats::default(),
             drop_overlimit: 0,
@@ -81,7 +81,7 @@ impl CodelQueue for CodelFifo<'_, '_, '_> {
         let pkt = self.queue.pop_front(self.cx.pool)?;
         let meta = self.cx.pool.meta(&pkt);
         self.backlog -= u64::from(meta.len);
-        self.memory += u64::from(meta.truesize);
+        self.memory += u64::from(meta.scratch.second());
         Some(pkt)
     }
     fn drop_packet(&mut self, pkt: Pkt) {

@@ -10,8 +10,8 @@ use crate::classful::Classful;
 use crate::classify::{Consumed, choose_class};
 use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
-use crate::kind::NO_CHANGE;
 use crate::kind::classful;
+use crate::kind::{NO_CHANGE, class_in_use};
 use crate::node::QdiscNode;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -205,7 +205,7 @@ impl Classful for Drr {
         if op.verb == Verb::Delete {
             let at = found.ok_or(TcError::bare(Errno::NoEnt))?;
             if filters.binds(op.classid) {
-                return Err(TcError::bare(Errno::Busy));
+                return Err(class_in_use(cx, "DRR class is in use"));
             }
             self.deactivate(at);
             self.hash.remove(op.classid);

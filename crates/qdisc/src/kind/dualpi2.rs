@@ -6,18 +6,21 @@
 //! whose rate follows 1/p. The low-latency queue also marks whatever waited longer than a step, and is served
 //! first, except for a share that is guaranteed to the classic queue.
 //!
-//! Linux has it since 6.17; numbers that RFC 9332 leaves open follow the reference for Linux. No real kernel
-//! was at hand.
+//! Linux has it since 6.17. Numbers that RFC 9332 leaves open, and what is listed, follow Linux 7.2, which
+//! was asked.
 
+use super::classful;
 use super::purge_queue;
 use crate::batch::BuiltIn;
+use crate::classful::Classful;
 use crate::classify::{ClassifyResult, Consumed, classify};
 use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
+use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Fifo, Handle, Nanos, Pkt, Pool, RandomSource, Time};
-use tidegate_policy::dump::{DualPi2Stats, Xstats};
-use tidegate_policy::{DualPi2Params, Errno, QdiscParams, StepThreshold, TcError};
+use tidegate_policy::dump::{ClassDump, DualPi2Stats, QueueStats, Xstats};
+use tidegate_policy::{ClassParams, DualPi2Params, Errno, Kind, QdiscParams, StepThreshold, TcError};
 
 /// The probability 1.
 const CERTAIN: u64 = u32::MAX as u64;
@@ -54,15 +57,19 @@ struct Law {
 }
 
 impl Law {
-    /// One step of the proportional integral law (RFC 9332, appendix A.1), in ticks of 64 ns. The probability
-    /// stays within `most`.
+    /// One step of the proportional integral law (RFC 9332, appendix A.1). The probability stays within
+    /// `most`. Linux keeps 32 bits of a change: one of more than the whole probability wraps around.
     fn update(&mut self, delay: Nanos, most: u64) {
-        let ticks = |span: Nanos| (span.0 >> 6) as i64;
-        let part = |gain: u64, span: i64| span.saturating_mul(gain as i64);
-        let change = part(self.alpha, ticks(delay) - ticks(self.target))
-            .saturating_add(part(self.beta, ticks(delay) - ticks(self.last_delay)));
+        let part = |gain: u64, from: Nanos| (delay.0 as i64 - from.0 as i64).wrapping_mul(gain as i64);
+        let change = part(self.alpha, self.target).wrapping_add(part(self.beta, self.last_delay));
+        let before = self.probability as u32;
+        let size = (change.unsigned_abs() >> TICK) as u32;
+        let after = match change > 0 {
+            true => before.saturating_add(size),
+            false => before.saturating_sub(size),
+        };
         self.last_delay = delay;
-        self.probability = (self.probability as i64).saturating_add(change).clamp(0, most as i64) as u64;
+        self.probability = u64::from(after).min(most);
     }
 
     /// k·p of 2^32 - 1.
@@ -96,6 +103,9 @@ fn falls(random: &mut dyn RandomSource, probability: u64) -> bool {
     u64::from(random.u32()) < probability
 }
 
+/// Gains count in ticks of 2^6 ns.
+const TICK: u32 = 6;
+
 /// From 1/256 Hz to what a tick is worth.
 fn gain(weight: u32) -> u64 {
     (u64::from(weight) << 30) / NANOS
@@ -122,6 +132,12 @@ pub(crate) struct DualPi2 {
     split_gso: bool,
     classic: Fifo,
     low: Fifo,
+    /// Since when the first packet of each queue waits, as the law takes it: a packet that comes to a queue
+    /// sets it where it is none, one that leaves it makes it that of the next. What a change of the limit
+    /// drops leaves it as it was.
+    classic_head: Option<Time>,
+    low_head: Option<Time>,
+    overlimits: u32,
     /// Above 0 it is the classic queue's turn.
     credit: i32,
     next_update: Time,
@@ -154,6 +170,9 @@ impl DualPi2 {
             split_gso: true,
             classic: Fifo::new(),
             low: Fifo::new(),
+            classic_head: None,
+            low_head: None,
+            overlimits: 0,
             credit: 0,
             next_update: cx.now,
             memory: 0,
@@ -170,7 +189,9 @@ impl DualPi2 {
 
     fn set(&mut self, params: &DualPi2Params) -> Result<(), TcError> {
         let zero = |value: Option<u32>| value == Some(0);
-        if zero(params.limit) || zero(params.tupdate_us) || zero(params.alpha) || zero(params.beta) {
+        let gains = [params.alpha, params.beta];
+        let steep = gains.into_iter().flatten().any(|weight| weight > GREATEST_WEIGHT);
+        if zero(params.limit) || zero(params.tupdate_us) || gains.into_iter().any(zero) || steep {
             return Err(TcError::new(Errno::Range, "integer out of range"));
         }
         if params.coupling == Some(0) || params.classic_protection.is_some_and(|share| share > 100) {
@@ -182,7 +203,7 @@ impl DualPi2 {
         }
         self.memory_limit = params.memory_limit.unwrap_or(self.memory_limit);
         self.law.target = params.target_us.map_or(self.law.target, |us| Nanos::micros(us.into()));
-        self.tupdate = params.tupdate_us.map_or(self.tupdate, |us| Nanos::micros(us.into()));
+        self.tupdate = params.tupdate_us.map_or(self.tupdate, in_32_bits);
         self.law.alpha = params.alpha.map_or(self.law.alpha, gain);
         self.law.beta = params.beta.map_or(self.law.beta, gain);
         self.step = params.step.unwrap_or(self.step);
@@ -190,7 +211,10 @@ impl DualPi2 {
         self.law.coupling = params.coupling.unwrap_or(self.law.coupling);
         self.drop_on_overload = params.drop_on_overload.unwrap_or(self.drop_on_overload);
         self.drop_at_enqueue = params.drop_at_enqueue.unwrap_or(self.drop_at_enqueue);
-        self.classic_protection = params.classic_protection.unwrap_or(self.classic_protection);
+        if let Some(share) = params.classic_protection {
+            self.classic_protection = share;
+            self.restart_credit();
+        }
         self.ecn_mask = params.ecn_mask.unwrap_or(self.ecn_mask);
         self.split_gso = params.split_gso.unwrap_or(self.split_gso);
         Ok(())
@@ -265,45 +289,49 @@ impl DualPi2 {
     fn step(&mut self, cx: &mut Context<'_>, pkt: &Pkt) -> DequeueVerdict {
         let waiting = self.low.len();
         let over = match self.step {
-            StepThreshold::Micros(us) => {
-                Note(cx.pool.meta(pkt).scratch.0).waited(cx.now) > Nanos::micros(us.into())
-            }
+            StepThreshold::Micros(us) => Note(cx.pool.meta(pkt).scratch.0).waited(cx.now) > in_32_bits(us),
             StepThreshold::Packets(packets) => waiting > packets,
         };
-        if !over || waiting < self.min_qlen_step {
+        if !over {
             return DequeueVerdict::Passes;
         }
         if cx.pool.meta_mut(pkt).set_ce() {
+            self.stats.ecn_mark += 1;
             self.stats.step_marks += 1;
             return DequeueVerdict::Passes;
         }
         DequeueVerdict::Drops
     }
 
-    /// The next packet by the weighted turns, and whether it waited in the low-latency queue.
-    fn next(&mut self, pool: &mut Pool) -> Option<(Pkt, bool)> {
+    /// The next packet by the weighted turns, whether it waited in the low-latency queue, and what it changes
+    /// of the turns if it leaves.
+    fn next(&mut self, pool: &mut Pool) -> Option<(Pkt, bool, i32)> {
         let low_turn = self.classic.is_empty() || self.credit <= 0;
         let from_low = !self.low.is_empty() && low_turn;
-        let queue = if from_low { &mut self.low } else { &mut self.classic };
+        let (queue, head) = match from_low {
+            true => (&mut self.low, &mut self.low_head),
+            false => (&mut self.classic, &mut self.classic_head),
+        };
         let Some(pkt) = queue.pop_front(pool) else {
             self.restart_credit();
             return None;
         };
+        *head = queue.front(pool).map(|meta| Note(meta.scratch.0).came());
         let meta = pool.meta(&pkt);
         let (len, share) = (meta.len as i32, i32::from(self.classic_protection));
         self.memory -= u64::from(meta.truesize);
-        if from_low && !self.classic.is_empty() {
-            self.credit = self.credit.saturating_add(share * len);
-        } else if !from_low && !self.low.is_empty() {
-            self.credit = self.credit.saturating_sub((100 - share) * len);
-        }
-        Some((pkt, from_low))
+        let change = match from_low {
+            true if !self.classic.is_empty() => share * len,
+            false if !self.low.is_empty() => -(100 - share) * len,
+            _ => 0,
+        };
+        Some((pkt, from_low, change))
     }
 
     /// How long the packet at the head of each queue had waited at `now`: classic, low-latency.
-    fn delays(&self, pool: &Pool, now: Time) -> (Nanos, Nanos) {
-        let head = |queue: &Fifo| queue.front(pool).map_or(Nanos(0), |meta| Note(meta.scratch.0).waited(now));
-        (head(&self.classic), head(&self.low))
+    fn delays(&self, now: Time) -> (Nanos, Nanos) {
+        let waited = |head: Option<Time>| head.map_or(Nanos(0), |came| now.since(came));
+        (waited(self.classic_head), waited(self.low_head))
     }
 
     /// The highest probability: without drops the marks must keep a meaning, so k·p stays at 1.
@@ -311,19 +339,18 @@ impl DualPi2 {
         if self.drop_on_overload { CERTAIN } else { CERTAIN / u64::from(self.law.coupling) }
     }
 
-    /// The updates that were due up to `now`.
-    fn bring_up(&mut self, pool: &Pool, now: Time) {
+    /// The updates that were due up to `now`. One that is due when a packet leaves comes after it, and before
+    /// whatever else happens then.
+    fn bring_up(&mut self, now: Time) {
         while self.next_update <= now {
             let at = self.next_update;
-            let (classic, low) = self.delays(pool, at);
-            (self.stats.delay_c_us, self.stats.delay_l_us) =
-                ((classic.0 / 1000) as u32, (low.0 / 1000) as u32);
+            let (classic, low) = self.delays(at);
             self.law.update(classic.max(low), self.most());
             self.next_update = at + self.tupdate;
             if self.law.probability == 0
                 && self.law.last_delay == Nanos(0)
-                && self.classic.is_empty()
-                && self.low.is_empty()
+                && self.classic_head.is_none()
+                && self.low_head.is_none()
             {
                 // Nothing changes until something waits.
                 let rounds = now.since(at).0 / self.tupdate.0;
@@ -333,24 +360,44 @@ impl DualPi2 {
     }
 }
 
+/// The largest weight that is taken.
+const GREATEST_WEIGHT: u32 = u32::MAX >> 1;
+
+/// A time that Linux keeps in 32 bits of nanoseconds, at most 4.29 s.
+fn in_32_bits(us: u32) -> Nanos {
+    Nanos(Nanos::micros(us.into()).0.min(u32::MAX.into()))
+}
+
+fn micros(span: Nanos) -> u32 {
+    (span.0 / 1000) as u32
+}
+
 /// The memory that so many packets may use.
 fn memory_of(limit: u32, max_frame: u32) -> u32 {
     limit.saturating_mul(2).saturating_mul(max_frame)
 }
 
-/// What is written down about a packet: when it came, and in the lowest bit whether it is never marked.
+/// What is written down about a packet: when it came, and in the lowest bits whether it is never marked, and
+/// whether the step may mark it.
 #[derive(Clone, Copy)]
 struct Note(u64);
 
 impl Note {
-    fn new(now: Time, traffic: Traffic) -> Note {
-        Note(now.0 << 1 | u64::from(traffic == Traffic::Unmarked))
+    fn new(now: Time, traffic: Traffic, step: bool) -> Note {
+        let unmarked = u64::from(traffic == Traffic::Unmarked);
+        Note(now.0 << 2 | u64::from(step) << 1 | unmarked)
     }
     fn unmarked(self) -> bool {
         self.0 & 1 == 1
     }
+    fn step(self) -> bool {
+        self.0 & 2 == 2
+    }
+    fn came(self) -> Time {
+        Time(self.0 >> 2)
+    }
     fn waited(self, now: Time) -> Nanos {
-        now.since(Time(self.0 >> 1))
+        now.since(self.came())
     }
 }
 
@@ -362,13 +409,14 @@ impl Discipline for DualPi2 {
         filters: &mut FilterList,
         pkt: Pkt,
     ) -> Enqueue {
-        self.bring_up(cx.pool, cx.now);
+        self.bring_up(cx.now);
         let traffic = match self.traffic(cx, own, filters, &pkt) {
             Ok(traffic) => traffic,
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
         };
         let memory = self.memory + u64::from(cx.pool.meta(&pkt).truesize);
         if own.qlen >= self.limit || memory > u64::from(self.memory_limit) {
+            self.overlimits = self.overlimits.wrapping_add(1);
             cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
@@ -378,25 +426,30 @@ impl Discipline for DualPi2 {
         }
         self.memory = memory;
         self.stats.max_memory_used = self.stats.max_memory_used.max(memory as u32);
-        self.stats.maxq = self.stats.maxq.max(own.qlen + 1);
-        cx.pool.meta_mut(&pkt).scratch.0 = Note::new(cx.now, traffic).0;
+        self.stats.maxq = self.stats.maxq.max(own.qlen);
+        // Whether enough wait for the step to mark is asked when a packet comes.
+        let step = traffic == Traffic::LowLatency && self.low.len() >= self.min_qlen_step;
+        cx.pool.meta_mut(&pkt).scratch.0 = Note::new(cx.now, traffic, step).0;
         if traffic == Traffic::Classic {
             self.stats.packets_in_c += 1;
+            self.classic_head.get_or_insert(cx.now);
             self.classic.push_back(cx.pool, pkt);
         } else {
             self.stats.packets_in_l += 1;
+            self.low_head.get_or_insert(cx.now);
             self.low.push_back(cx.pool, pkt);
         }
         Enqueue::Queued
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
-        self.bring_up(cx.pool, cx.now);
+        self.bring_up(Time(cx.now.0.saturating_sub(1)));
         let mut backlog = own.backlog;
-        while let Some((pkt, from_low)) = self.next(cx.pool) {
+        while let Some((pkt, from_low, turn)) = self.next(cx.pool) {
             let meta = cx.pool.meta(&pkt);
+            let note = Note(meta.scratch.0);
             backlog -= u64::from(meta.len);
-            let traffic = match (from_low, Note(meta.scratch.0).unmarked()) {
+            let traffic = match (from_low, note.unmarked()) {
                 (false, _) => Traffic::Classic,
                 (true, false) => Traffic::LowLatency,
                 (true, true) => Traffic::Unmarked,
@@ -405,10 +458,11 @@ impl Discipline for DualPi2 {
             if !self.drop_at_enqueue {
                 verdict = self.decide(cx, backlog, traffic, &pkt);
             }
-            if verdict == DequeueVerdict::Passes && traffic == Traffic::LowLatency {
+            if verdict == DequeueVerdict::Passes && note.step() {
                 verdict = self.step(cx, &pkt);
             }
             if verdict == DequeueVerdict::Passes {
+                self.credit = self.credit.saturating_add(turn);
                 return Dequeue::Packet(pkt);
             }
             cx.drop(own.handle, pkt, DropReason::Early);
@@ -422,8 +476,14 @@ impl Discipline for DualPi2 {
         _own: QdiscState,
         params: Option<&QdiscParams>,
     ) -> Result<(), TcError> {
-        let Some(QdiscParams::DualPi2(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
-        self.bring_up(cx.pool, cx.now);
+        let params = match params {
+            Some(QdiscParams::DualPi2(params)) if *params != DualPi2Params::default() => params,
+            Some(QdiscParams::DualPi2(_)) | None => {
+                return Err(TcError::new(Errno::Inval, "sch_dualpi2: Dualpi2 options are required"));
+            }
+            Some(_) => return Err(TcError::bare(Errno::Inval)),
+        };
+        self.bring_up(cx.now);
         self.set(params)
     }
 
@@ -431,16 +491,21 @@ impl Discipline for DualPi2 {
         if !(own.qlen > self.limit || self.memory > u64::from(self.memory_limit)) {
             return Trimmed::Nothing;
         }
-        peeked
-            .take()
-            .or_else(|| self.next(cx.pool).map(|(pkt, _)| pkt))
-            .map_or(Trimmed::Nothing, Trimmed::Dropped)
+        let held = peeked.take();
+        let Some(pkt) =
+            held.or_else(|| self.classic.pop_front(cx.pool)).or_else(|| self.low.pop_front(cx.pool))
+        else {
+            return Trimmed::Nothing;
+        };
+        self.memory = self.memory.saturating_sub(u64::from(cx.pool.meta(&pkt).truesize));
+        Trimmed::Dropped(pkt)
     }
 
     fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         purge_queue(cx, own.handle, &mut self.classic);
         purge_queue(cx, own.handle, &mut self.low);
         self.memory = 0;
+        (self.classic_head, self.low_head) = (None, None);
         self.law.forget();
         self.next_update = cx.now + self.tupdate;
         self.restart_credit();
@@ -451,10 +516,13 @@ impl Discipline for DualPi2 {
             limit: Some(self.limit),
             memory_limit: Some(self.memory_limit),
             target_us: Some((self.law.target.0 / 1000) as u32),
-            tupdate_us: Some((self.tupdate.0 / 1000) as u32),
+            tupdate_us: Some(micros(self.tupdate)),
             alpha: Some(weight(self.law.alpha)),
             beta: Some(weight(self.law.beta)),
-            step: Some(self.step),
+            step: Some(match self.step {
+                StepThreshold::Micros(us) => StepThreshold::Micros(micros(in_32_bits(us))),
+                packets => packets,
+            }),
             min_qlen_step: Some(self.min_qlen_step),
             coupling: Some(self.law.coupling),
             drop_on_overload: Some(self.drop_on_overload),
@@ -465,14 +533,40 @@ impl Discipline for DualPi2 {
         })
     }
 
-    fn xstats(&mut self, _now: Time) -> Xstats {
+    fn xstats(&mut self, now: Time) -> Xstats {
+        self.bring_up(now);
+        let (classic, low) = self.delays(now);
         Xstats::DualPi2(DualPi2Stats {
+            delay_c_us: micros(classic),
+            delay_l_us: micros(low),
             prob: self.law.probability as u32,
             credit: self.credit,
             memory_used: self.memory as u32,
             memory_limit: self.memory_limit,
             ..self.stats.clone()
         })
+    }
+
+    fn amend_stats(&self, stats: &mut QueueStats) {
+        stats.overlimits = self.overlimits;
+    }
+
+    classful!();
+}
+
+impl Classful for DualPi2 {
+    /// Both queues are listed as classes without a number.
+    fn classes(&mut self, _now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {
+        out.extend((0..2).map(|_| ClassDump {
+            dev: Default::default(),
+            kind: Kind::DualPi2,
+            classid: qdisc,
+            parent: qdisc,
+            leaf: Handle::NONE,
+            params: ClassParams::None,
+            stats: None,
+            xstats: Xstats::None,
+        }));
     }
 }
 
@@ -481,7 +575,6 @@ impl BuiltIn for DualPi2 {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
 
     const LAW: Law = Law {
         alpha: 44,

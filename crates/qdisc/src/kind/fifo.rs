@@ -82,8 +82,7 @@ impl Fifo {
 
 fn default_limit(device: DeviceInfo, kind: Kind) -> u32 {
     match kind {
-        Kind::Bfifo => device.tx_queue_len.max(1).saturating_mul(device.max_frame),
-        Kind::PfifoHeadDrop | Kind::Pfifo => device.tx_queue_len.max(1),
+        Kind::Bfifo => device.tx_queue_len.saturating_mul(device.max_frame),
         _ => device.tx_queue_len,
     }
 }

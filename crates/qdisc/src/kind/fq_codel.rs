@@ -18,7 +18,7 @@ use crate::kind::classful;
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo, Handle, Pkt, Time};
+use tidegate_packet::{Fifo, Handle, LinuxChange, Pkt, Time};
 use tidegate_policy::dump::{ClassDump, FqCodelStats, QueueStats, Xstats};
 use tidegate_policy::{ClassParams, Errno, FqCodelParams, Kind, QdiscParams, TcError};
 
@@ -34,6 +34,8 @@ pub(crate) struct FqCodel {
     quantum: u32,
     memory_limit: u32,
     drop_batch: u32,
+    /// Only the memory of forwarded packets counts.
+    forwarded_only: bool,
     params: Params,
     counts: Stats,
     /// By bucket of the hash: 0, or one more than the place of its flow among those that were ever used. Most
@@ -69,7 +71,7 @@ impl Linked for Flow {
 
 impl FqCodel {
     pub(crate) fn new(device: DeviceInfo, params: Option<&FqCodelParams>) -> Result<FqCodel, TcError> {
-        let mut law = Params::new(device.max_frame);
+        let mut law = Params::of(device.switches.linux, device.max_frame);
         law.ecn = true;
         let mut fq = FqCodel {
             limit: 10 * 1024,
@@ -77,6 +79,7 @@ impl FqCodel {
             quantum: device.max_frame,
             memory_limit: MEMORY_LIMIT,
             drop_batch: 64,
+            forwarded_only: device.switches.linux.has(LinuxChange::FqCodelForwarded),
             params: law,
             counts: Stats::default(),
             places: Vec::new(),
@@ -196,7 +199,7 @@ impl FqCodel {
         while let Some(pkt) = flow.queue.pop_front(cx.pool) {
             let meta = cx.pool.meta(&pkt);
             bytes += meta.len;
-            self.memory -= u64::from(meta.truesize);
+            self.memory -= u64::from(meta.scratch.second());
             cx.drop(at, pkt, DropReason::Overflow);
             packets += 1;
             if packets >= self.drop_batch || bytes >= most >> 1 {
@@ -228,9 +231,10 @@ impl Discipline for FqCodel {
         let index = self.flow_of(bucket);
         cx.pool.note_queue(&pkt, bucket + 1);
         let meta = cx.pool.meta_mut(&pkt);
-        meta.scratch.set(cx.now.codel(), meta.truesize);
+        let memory = if self.forwarded_only && meta.came_in == 0 { 0 } else { meta.truesize };
+        meta.scratch.set(cx.now.codel(), memory);
         self.backlogs[index as usize] += meta.len;
-        self.memory += u64::from(meta.truesize);
+        self.memory += u64::from(memory);
         let flow = &mut self.flows[index as usize];
         flow.queue.push_back(cx.pool, pkt);
         if !flow.link.is_linked() {

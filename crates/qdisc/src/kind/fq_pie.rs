@@ -248,7 +248,7 @@ impl Discipline for FqPie {
         }
         self.new_flows = IndexList::default();
         self.old_flows = IndexList::default();
-        self.memory = 0;
+        // The memory of what was dropped stays counted (recorded: down-up-fq_pie).
     }
 
     fn params(&self) -> QdiscParams {

@@ -40,7 +40,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 pub(crate) use mq::Mq;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Handle, Pkt, Pool, Time};
+use tidegate_packet::{Handle, LinuxChange, Pkt, Pool, Time};
 use tidegate_policy::dump::{ClassDump, Xstats};
 use tidegate_policy::{ClassParams, Errno, FifoParams, Kind, QdiscParams, TcError};
 
@@ -214,10 +214,12 @@ impl Body {
             Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop => {
                 Body::Fifo(fifo::Fifo::new(device, kind, of!(Fifo)))
             }
-            Kind::PfifoFast => Body::pfifo_fast(device),
+            // Recorded: queue-of-0-pfifo_fast.
+            Kind::PfifoFast if device.tx_queue_len == 0 => return Err(TcError::bare(Errno::Inval)),
+            Kind::PfifoFast => Body::pfifo_fast(device, false),
             // What a card cannot take at once would be dropped, and whether it can is not known here.
             Kind::Noqueue if !device.queueless => return Err(TcError::bare(Errno::OpNotSupp)),
-            Kind::Noqueue => Body::pfifo_fast(device),
+            Kind::Noqueue => Body::pfifo_fast(device, true),
             Kind::Prio => Body::Prio(Box::new(prio::Prio::new(cx, handle, of!(Prio))?)),
             Kind::Tbf => Body::Tbf(Box::new(tbf::Tbf::new(cx, handle, of!(Tbf))?)),
             Kind::Htb => Body::Htb(Box::new(htb::Htb::new(device, handle, of!(Htb))?)),
@@ -255,8 +257,8 @@ impl Body {
         Body::Fifo(fifo::Fifo::new(device, kind, None))
     }
 
-    pub(crate) fn pfifo_fast(device: DeviceInfo) -> Body {
-        Body::PfifoFast(Box::new(pfifo_fast::PfifoFast::new(device)))
+    pub(crate) fn pfifo_fast(device: DeviceInfo, noqueue: bool) -> Body {
+        Body::PfifoFast(Box::new(pfifo_fast::PfifoFast::new(device, noqueue)))
     }
 
     pub(crate) fn fifo(kind: Kind, limit: u32) -> Body {
@@ -398,6 +400,15 @@ impl BuiltIn for Noop {
 /// What kinds without a change operation answer.
 pub(crate) const NO_CHANGE: TcError =
     TcError::new(Errno::Inval, "Change operation not supported by specified qdisc");
+
+/// What kinds answer who want a class gone that filters or other classes need: newer releases say it in
+/// words.
+pub(crate) fn class_in_use(cx: &Context<'_>, words: &'static str) -> TcError {
+    match cx.device.switches.linux.has(LinuxChange::ClassInUse) {
+        true => TcError::new(Errno::Busy, words),
+        false => TcError::bare(Errno::Busy),
+    }
+}
 
 /// Drops all of a queue, as one group.
 pub(crate) fn purge_queue(cx: &mut Context<'_>, at: Handle, queue: &mut tidegate_packet::Fifo) {

@@ -35,6 +35,10 @@ impl Mq {
         if count < 2 || parent != Handle::ROOT {
             return Err(TcError::bare(Errno::OpNotSupp));
         }
+        if cx.device.tx_queue_len == 0 {
+            // No pfifo_fast can be made for its queues (6.1 and 7.2 were asked).
+            return Err(TcError::bare(Errno::NoMem));
+        }
         let queues = (1..=count as u16).map(|n| QdiscNode::of_queue(cx, handle.class(n))).collect();
         Ok(Mq { queues, running: alloc::vec![false; count as usize], turn: 0, owners: Vec::new() })
     }

@@ -9,11 +9,14 @@ use crate::batch::BuiltIn;
 use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo, Pkt};
+use tidegate_packet::{Fifo, Handle, Pkt};
 use tidegate_policy::{PrioParams, QdiscParams, TcError};
 
 pub(crate) struct PfifoFast {
     bands: [Ring; 3],
+    /// It is there because there is no queue: what the device does not take at once waits here, whatever
+    /// the length of the transmit queue.
+    noqueue: bool,
 }
 
 struct Ring {
@@ -49,14 +52,28 @@ impl Ring {
 }
 
 impl PfifoFast {
-    pub(crate) fn new(device: DeviceInfo) -> PfifoFast {
-        PfifoFast { bands: PfifoFast::rings(device) }
+    pub(crate) fn new(device: DeviceInfo, noqueue: bool) -> PfifoFast {
+        PfifoFast { bands: PfifoFast::rings(device, noqueue), noqueue }
     }
 
-    fn rings(device: DeviceInfo) -> [Ring; 3] {
+    /// The rings get the length of the device's transmit queue. What has no place in them is dropped, and
+    /// counted as waiting for ever.
+    pub(crate) fn shrink(&mut self, cx: &mut Context<'_>, at: Handle) {
+        let old = core::mem::replace(&mut self.bands, PfifoFast::rings(cx.device, self.noqueue));
+        for (mut old, new) in old.into_iter().zip(&mut self.bands) {
+            while let Some(pkt) = old.queue.pop_front(cx.pool) {
+                match new.queue.len() < new.size {
+                    true => new.queue.push_back(cx.pool, pkt),
+                    false => cx.drop_uncounted(at, pkt),
+                }
+            }
+        }
+    }
+
+    fn rings(device: DeviceInfo, noqueue: bool) -> [Ring; 3] {
         // Without places, what finds the device busy waits beside the rings, one packet at a time; the next
         // is refused.
-        let beside = u32::from(!device.switches.no_bypass);
+        let beside = u32::from(noqueue || !device.switches.no_bypass);
         let size = device.tx_queue_len.max(beside);
         [(); 3].map(|()| Ring { queue: Fifo::new(), size, head: 0, stale: 0 })
     }
@@ -125,6 +142,6 @@ impl BuiltIn for PfifoFast {
 
     fn resize(&mut self, device: DeviceInfo) {
         debug_assert!(self.bands.iter().all(|band| band.queue.is_empty()), "it was emptied before");
-        self.bands = PfifoFast::rings(device);
+        self.bands = PfifoFast::rings(device, self.noqueue);
     }
 }

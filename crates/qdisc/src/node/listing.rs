@@ -38,6 +38,17 @@ impl QdiscNode {
         }
     }
 
+    /// The tins of a CAKE.
+    pub(crate) fn cake_tins(&mut self, now: Time) -> Option<u32> {
+        if self.kind != Kind::Cake {
+            return None;
+        }
+        match self.body.get_mut().xstats(now) {
+            Xstats::Cake(stats) => Some(stats.tins.len() as u32),
+            _ => None,
+        }
+    }
+
     /// The qdisc's classes as `tc class show` lists them.
     pub fn dump_classes(&mut self, dev: &str, now: Time, out: &mut Vec<ClassDump>) {
         let from = out.len();

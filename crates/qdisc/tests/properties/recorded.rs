@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use tidegate_classify::Shared;
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Dissector, Handle, Head, Jiffies, Meta, Nanos, Pkt, Pool, Time};
+use tidegate_packet::{Dissector, Handle, Head, Jiffies, LinuxChange, Meta, Nanos, Pkt, Pool, Time};
 use tidegate_policy::{Act, FilterOp, Op, SharedBlocks, TcError, Verb};
 use tidegate_qdisc::{DeviceInfo, DropReason, Event, EventKind, EventRing, Shaper, Switches, XmitStatus};
 use tidegate_recording::line::{pieces, plain};
 use tidegate_recording::{DRAIN, RecordedLink, RecordedRandom, Recording, RowKind, SCRIPT_AT, at, ns};
 use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand, TcCommandLine};
-use tidegate_syntax::{Device as Named, Env};
+use tidegate_syntax::{Device as Named, Env, TcVersion};
 
 const POOL: usize = 1 << 17;
 const EVENTS: usize = 1 << 16;
@@ -34,6 +34,7 @@ pub(crate) struct Machine {
     pool: Pool,
     random: RecordedRandom,
     link: RecordedLink,
+    tc: TcVersion,
     mtu: u32,
     busy_until: Option<Time>,
     egress: String,
@@ -53,11 +54,11 @@ struct Reply {
     stderr: String,
 }
 
-fn device(mtu: u32, tx_queue_len: u32) -> DeviceInfo {
-    let switches = Switches { no_bypass: true, ..Switches::default() };
+fn device(link: &RecordedLink) -> DeviceInfo {
+    let switches = Switches { linux: link.linux, no_bypass: true, ..Switches::default() };
     DeviceInfo {
-        max_frame: mtu + Head::ETHERNET as u32,
-        tx_queue_len,
+        max_frame: link.mtu + Head::ETHERNET as u32,
+        tx_queue_len: link.tx_queue_len,
         tx_queues: 1,
         link_header: Head::ETHERNET as u32,
         queueless: false,
@@ -67,13 +68,14 @@ fn device(mtu: u32, tx_queue_len: u32) -> DeviceInfo {
 }
 
 impl Machine {
-    pub(crate) fn new(recording: &Recording) -> Machine {
+    pub(crate) fn new(recording: &Recording, tc: TcVersion) -> Machine {
         let link = recording.link;
         Machine {
-            shaper: Shaper::new(device(link.mtu, link.tx_queue_len), EventRing::new(EVENTS)),
+            shaper: Shaper::new(device(&link), EventRing::new(EVENTS)),
             pool: Pool::new(POOL),
             random: recording.random.clone(),
             link,
+            tc,
             mtu: link.mtu,
             busy_until: None,
             egress: String::from("time_ns,id,len,dsfield\n"),
@@ -129,7 +131,7 @@ impl Machine {
         self.count_actions(now);
         let dumps = self.shaper.dump_filters(now, LINK, parent).unwrap_or_default();
         let what = ShowWhat { parent: Some(parent), ..ShowWhat::on(Object::Filter, LINK) };
-        tc::show_filters(&dumps, &what, &ShowFlags::FULL)
+        tc::show_filters(&dumps, &what, &ShowFlags { tc: self.tc, ..ShowFlags::FULL })
     }
 
     // --- packets and time
@@ -148,7 +150,7 @@ impl Machine {
         loop {
             let watchdog = self.shaper.timeout();
             let due = self.shaper.perturb_due().at;
-            let perturb = self.random.next_by_timer().filter(|time| due <= *time);
+            let perturb = self.random.next_by_timer().filter(|_| due != Time::NEVER);
             let next = [self.busy_until, watchdog, perturb].into_iter().flatten().min();
             let Some(next) = next.filter(|time| *time <= end) else { return };
             if self.busy_until == Some(next) {
@@ -232,7 +234,7 @@ impl Machine {
         let names = ["ifb0", "ifb1", LINK, "link1", "link2", "link3"];
         let devices =
             names.map(|name| Named { name: name.to_owned(), speed_mbit: Some(1000), ..Named::default() });
-        let env = Env { devices: Some(devices.into()), ..Env::default() };
+        let env = Env { devices: Some(devices.into()), tc: self.tc, ..Env::default() };
         match tc::parse(words, &env) {
             Err(refusal) => Ok(Reply { code: refusal.code, stderr: refusal.stderr, ..Reply::default() }),
             Ok(TcCommandLine { command, flags, stderr, .. }) => {
@@ -267,9 +269,10 @@ impl Machine {
 
     fn apply(&mut self, now: Time, op: &Op) -> Result<Reply, NeedsMore> {
         let of_htb = matches!(op, Op::Class(class) if class.kind.as_deref() == Some("htb"));
+        let reaches = !of_htb || self.link.linux.has(LinuxChange::WarningsReach);
         Ok(match self.apply_op(now, op)? {
             // Before 6.3 HTB's warnings go to the kernel's log only.
-            Ok(Some(warning)) if !of_htb => {
+            Ok(Some(warning)) if reaches => {
                 Reply { stderr: format!("Warning: {warning}\n"), ..Reply::default() }
             }
             Ok(_) => Reply::default(),

@@ -11,17 +11,19 @@ use tidegate_archives::{RecordingFiles, first_line, identical, recordings, witho
 use tidegate_recording::{Recording, Texts};
 
 /// The archives, and how many of their recordings need one device and tc only.
-const ARCHIVES: [(&str, usize); 10] = [
+const ARCHIVES: [(&str, usize); 12] = [
+    ("linux-7.2", 201),
     ("traces", 101),
     ("answers", 23),
     ("answers-A", 11),
     ("answers-B", 40),
-    ("answers-filters", 7),
+    ("answers-filters", 8),
     ("answers-kinds", 30),
-    ("answers-fuzz", 19),
-    ("answers-rewrite", 70),
+    ("answers-fuzz", 20),
+    ("answers-rewrite", 95),
     ("answers-cake", 55),
     ("answers-around", 4),
+    ("dualpi2", 59),
 ];
 
 /// The recordings of the chapters: one of each kind.
@@ -43,12 +45,15 @@ fn chapters() -> BTreeMap<String, RecordingFiles> {
 fn difference(files: &RecordingFiles) -> Result<Option<String>, NeedsMore> {
     let text = |name: &str| files.get(name).map_or("", String::as_str);
     let random = files.get("draws.csv").map(String::as_str);
+    let linux = files.get("linux").map(String::as_str);
     if text("link").contains("forward") {
         return Err(NeedsMore);
     }
-    let texts = Texts { link: text("link"), schedule: text("schedule.csv"), random, has_frames: false };
+    let texts =
+        Texts { link: text("link"), schedule: text("schedule.csv"), random, has_frames: false, linux };
     let recording = Recording::parse(&texts, 1).expect("a recording");
-    let done = Machine::new(&recording).run(&recording, text("script.tc"))?;
+    let tc = files.get("tc").map_or_else(Default::default, |text| text.parse().expect("a release of tc"));
+    let done = Machine::new(&recording, tc).run(&recording, text("script.tc"))?;
     if let Err(error) = done.random.check() {
         return Ok(Some(error.to_string()));
     }

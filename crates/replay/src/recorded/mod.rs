@@ -19,6 +19,6 @@ use tidegate_gateway::{DeviceSpec, Switches};
 
 /// The device that the recordings name `link0`. Their kernel ticks a thousand times a second.
 pub fn recorded_device(link: &RecordedLink) -> DeviceSpec {
-    let switches = Switches { no_bypass: true, ..Switches::default() };
+    let switches = Switches { linux: link.linux, no_bypass: true, ..Switches::default() };
     DeviceSpec { mtu: link.mtu, tx_queue_len: link.tx_queue_len, hz: 1000, switches, ..DeviceSpec::default() }
 }

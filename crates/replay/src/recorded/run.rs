@@ -184,14 +184,14 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// When a hash key changes next: deferrable timers fire when the recording drew the key, or as soon as
-    /// they may.
+    /// When a hash key changes next: deferrable timers fire when the recording drew the key, however coarsely
+    /// its kernel placed them. Without a recording they fire as soon as they may.
     fn perturbation(&mut self) -> Option<Time> {
         let due = self.machine.gateway.perturb_due();
         if self.random.made_up() {
             return Some(due).filter(|due| *due != Time::NEVER);
         }
-        self.random.next_by_timer().filter(|time| due <= *time)
+        self.random.next_by_timer().filter(|_| due != Time::NEVER)
     }
 
     /// What the device can carry now.

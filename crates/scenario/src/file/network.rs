@@ -9,8 +9,10 @@ use crate::model::{
 };
 use crate::tables::{Diagnostic, Keys, TableValue, flag, list, number, plain, size, text, texts};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
+use std::str::FromStr;
 use tidegate_packet::Dissector;
 use tidegate_policy::{LinkDriver, Tunnel, TunnelMode};
 use tidegate_sim::{CongestionControl, EcnCodepoint};
@@ -230,8 +232,14 @@ impl Network {
             let machine = &mut self.nodes[node].machine;
             machine.setup = setup;
             machine.hz = keys.read("hz", |value| number(value, 100, 1000))?.map(|hz| hz as u32);
+            if let Some(linux) = keys.read("linux", release)? {
+                machine.kernel.linux = linux;
+            }
+            if let Some(tc) = keys.read("tc", release)? {
+                machine.tc = tc;
+            }
             if let Some(value) = keys.get("dissect") {
-                machine.dissector = match text(value)? {
+                machine.kernel.dissector = match text(value)? {
                     "modern" => Dissector::Modern,
                     "legacy" => Dissector::Legacy,
                     _ => {
@@ -354,6 +362,12 @@ impl Network {
             format!("from there one comes to {}; join them with another link", reached.join(", ")),
         ))
     }
+}
+
+/// `linux = "7.2"`, `tc = "7.2"`.
+fn release<V: FromStr<Err: Display>>(value: TableValue<'_>) -> Result<V, Diagnostic> {
+    let unknown = |error: V::Err| Diagnostic::new(value.span(), "unknown release", error.to_string());
+    text(value)?.parse().map_err(unknown)
 }
 
 fn address(value: TableValue<'_>) -> Result<IpAddr, Diagnostic> {

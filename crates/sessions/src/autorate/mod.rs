@@ -14,11 +14,12 @@
 mod kept;
 mod plan;
 mod published;
+mod remembered;
 mod run;
 mod shaper;
 
 pub use kept::{LeftBehind, PutBack, guard, restore};
-pub use plan::{AutorateEvent, AutorateOptions, AutoratePlan, USUAL_LEAST, USUAL_MOST, obstacles, plan};
+pub use plan::{AutorateEvent, AutorateOptions, AutoratePlan, obstacles, plan};
 pub use published::controls;
 pub use run::run;
 pub use shaper::{FoundShaper, LEAST_RATE};

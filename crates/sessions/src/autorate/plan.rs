@@ -1,25 +1,21 @@
 //! What is to be controlled, what is found, and what happens then.
 
 use super::kept::{LeftBehind, PutBack, left_behind};
+use super::remembered::RememberedLimits;
 use super::shaper::{FoundShaper, LEAST_RATE};
 use crate::error::{Context, Result, invalid};
 use std::io::ErrorKind;
 use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 use tidegate_control::{
-    CakeAutorate, CakeAutorateSettings, ControlReason, FixedRates, OwnController, OwnSettings, PerDirection,
-    PidController, PidSettings, RateController, RateDirection, RateLimits, SqmAutorate, SqmAutorateSettings,
+    CakeAutorate, CakeAutorateSettings, ControlReason, FixedRates, LearnedLimits, LearnedRates, LearnsLimits,
+    OwnController, OwnSettings, PerDirection, PidController, PidSettings, RateController, RateDirection,
+    RateLimits, SqmAutorate, SqmAutorateSettings,
 };
 use tidegate_daemon::RuntimeDir;
 use tidegate_gym::ControllerChoice;
 use tidegate_measure::numbers;
 use tidegate_netlink::Kernel;
-
-/// The lowest rate is the base rate divided by this, and the highest is so many times as high, where they are
-/// not given.
-pub const USUAL_LEAST: u64 = 5;
-/// See [`USUAL_LEAST`].
-pub const USUAL_MOST: u64 = 2;
 
 /// A line is not called silent before the time of so many probes.
 const SILENT_PROBES: f64 = 5.0;
@@ -55,6 +51,22 @@ impl AutorateOptions {
         std::iter::once(&self.up).chain(&self.down).map(String::as_str).collect()
     }
 
+    /// Which limits are found by observation: those that are not given, of a controller that has any.
+    #[must_use]
+    pub fn learns(&self) -> LearnsLimits {
+        let none = match &self.controller {
+            ControllerChoice::Fixed(_) => true,
+            // A configuration has limits of its own.
+            ControllerChoice::CakeAutorate(configuration) => configuration.is_some(),
+            _ => false,
+        };
+        let has = |direction| direction == RateDirection::Up || self.down.is_some();
+        let learns = |given: &PerDirection<Option<u64>>| {
+            PerDirection::of(|direction| !none && has(direction) && given[direction].is_none())
+        };
+        LearnsLimits { least: learns(&self.least), most: learns(&self.most) }
+    }
+
     /// From one probe to the next, of whichever host: they are spread over the interval.
     pub fn probe_step(&self) -> Duration {
         self.interval / u32::try_from(self.targets.len().max(1)).unwrap_or(u32::MAX)
@@ -68,6 +80,26 @@ pub struct AutoratePlan {
     pub shapers: PerDirection<Option<FoundShaper>>,
     /// Between which rates it chooses.
     pub limits: RateLimits,
+    /// The limits without what was learned, and which of them are learned.
+    pub assumed: RateLimits,
+    /// See `assumed`.
+    pub learns: LearnsLimits,
+    /// What earlier runs, or this one so far, found.
+    pub learned: PerDirection<LearnedRates>,
+}
+
+impl AutoratePlan {
+    /// With what was found of the limits.
+    pub(super) fn new(
+        options: &AutorateOptions,
+        shapers: PerDirection<Option<FoundShaper>>,
+        learned: &LearnedLimits,
+    ) -> Result<AutoratePlan> {
+        let assumed = limits(options, &shapers)?;
+        let learns = options.learns();
+        let limits = learned.limits(assumed, learns);
+        Ok(AutoratePlan { shapers, limits, assumed, learns, learned: learned.rates() })
+    }
 }
 
 /// Something happened that the caller may want to print or write down.
@@ -104,13 +136,33 @@ pub enum AutorateEvent {
     Ended(Vec<PutBack>),
     /// An earlier controller had died: what it left was put back first.
     Earlier(Vec<PutBack>),
+    /// Other limits were found by observation: they are in the plan.
+    Limits(Box<AutoratePlan>),
+    /// What was found of the limits is not used, or not remembered: the reason.
+    NotRemembered(String),
 }
 
-/// Finds the shapers, and the limits for them.
+/// Finds the shapers, and the limits for them; and the reason where what earlier runs found of the limits
+/// cannot be used.
 ///
 /// # Errors
 /// A device without a shaper, limits in the wrong order, a controller that cannot run live: with what to do.
-pub fn plan(options: &AutorateOptions) -> Result<AutoratePlan> {
+pub fn plan(options: &AutorateOptions) -> Result<(AutoratePlan, Option<String>)> {
+    let (learned, why_not) = earlier(options);
+    Ok((plan_with(options, &learned)?, why_not))
+}
+
+/// What earlier runs found of the limits; the reason where that cannot be used.
+pub(super) fn earlier(options: &AutorateOptions) -> (LearnedLimits, Option<String>) {
+    let remembered = RememberedLimits::of(&options.up).filter(|_| options.learns().any());
+    match remembered.map_or(Ok(LearnedLimits::default()), |file| file.read()) {
+        Ok(learned) => (learned, None),
+        Err(why) => (LearnedLimits::default(), Some(why)),
+    }
+}
+
+/// Finds the shapers, and the limits by what was found before.
+pub(super) fn plan_with(options: &AutorateOptions, learned: &LearnedLimits) -> Result<AutoratePlan> {
     check(options)?;
     let mut kernel = Kernel::open().context("netlink")?;
     let up = FoundShaper::find(&mut kernel, &options.up)?;
@@ -131,10 +183,9 @@ pub fn plan(options: &AutorateOptions) -> Result<AutoratePlan> {
             ));
         }
     }
-    let limits = limits(options, &shapers)?;
-    let plan = AutoratePlan { shapers, limits };
+    let plan = AutoratePlan::new(options, shapers, learned)?;
     // What is wrong with a configuration is found before anything is changed.
-    controller(&options.controller, limits, options.probe_step())?;
+    controller(&options.controller, plan.limits, options.probe_step())?;
     if options.targets.is_empty() && !matches!(options.controller, ControllerChoice::Fixed(_)) {
         return invalid(
             "no hosts to probe: name one beyond the line, best one of your own near it (--target ADDRESS, \
@@ -216,12 +267,11 @@ pub(super) fn limits(
     const ALONE: u64 = 1_000_000;
     let found = PerDirection::of(|direction| shapers[direction].as_ref().map_or(ALONE, FoundShaper::found));
     let base = PerDirection::of(|direction| options.base[direction].unwrap_or(found[direction]));
+    let assumed = RateLimits::assumed(base);
     let least = PerDirection::of(|direction| {
-        options.least[direction].unwrap_or((base[direction] / USUAL_LEAST).max(LEAST_RATE))
+        options.least[direction].unwrap_or(assumed.least[direction].max(LEAST_RATE))
     });
-    let most = PerDirection::of(|direction| {
-        options.most[direction].unwrap_or(base[direction].saturating_mul(USUAL_MOST))
-    });
+    let most = PerDirection::of(|direction| options.most[direction].unwrap_or(assumed.most[direction]));
     let limits = configured(&options.controller, RateLimits { least, base, most })?;
     let RateLimits { least, base, most } = limits;
     for direction in RateDirection::BOTH.into_iter().filter(|direction| shapers[*direction].is_some()) {
@@ -294,6 +344,9 @@ pub(super) fn controller(
             Box::new(FixedRates::new(PerDirection { up: rate(limits.base.up), down: rate(limits.base.down) }))
         }
         ControllerChoice::Pid => Box::new(PidController::new(PidSettings::new(limits))),
+        ControllerChoice::OwnLearning => {
+            return invalid("`tidegate:learning`: live `tidegate` finds the limits that are not given");
+        }
         ControllerChoice::Program(path) => {
             return invalid(format!(
                 "`program:{path}`: programs can be tried in `tidegate gym`, not run live"

@@ -1,16 +1,17 @@
 //! The loop.
 
 use super::kept::{self, Guard, PutBack};
-use super::plan::{AutorateEvent, AutorateOptions, AutoratePlan, check, controller, limits, plan};
+use super::plan::{AutorateEvent, AutorateOptions, AutoratePlan, check, controller, earlier, plan_with};
 use super::published::Published;
+use super::remembered::RememberedLimits;
 use super::shaper::{FoundShaper, LEAST_RATE};
 use crate::error::{Context, Result, invalid};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 use tidegate_analysis::watch::ControlMode;
 use tidegate_control::{
-    ControlEvent, OneWayDelays, PerDirection, ProbeReply, RateController, RateDecision, RateDirection,
-    ShaperCounters,
+    ControlEvent, LearningController, OneWayDelays, PerDirection, ProbeReply, RateController, RateDecision,
+    RateDirection, ShaperCounters,
 };
 use tidegate_daemon::RuntimeDir;
 use tidegate_gym::ControllerChoice;
@@ -30,8 +31,10 @@ const BLIND: Duration = Duration::from_secs(10);
 const REOPENED: Duration = Duration::from_secs(2);
 /// How often a shaper that is gone is looked for.
 const SOUGHT: Duration = Duration::from_secs(1);
-/// How often the classes of an HTB are compared with what was set.
+/// How often the classes of an HTB are compared with what was set, and the guard is looked after.
 const CLASSES: Duration = Duration::from_secs(1);
+/// How often what was found of the limits is written down.
+const REMEMBERED: Duration = Duration::from_secs(3600);
 /// A direction without load carries less than this share of its base rate, and less than this, bit/s.
 const IDLE_SHARE: f64 = 0.05;
 const IDLE_LEAST: f64 = 32_000.0;
@@ -79,14 +82,21 @@ pub fn run(
     for dev in options.devices() {
         locks.push(kept::lock(&runtime, dev)?);
     }
-    let mut earlier = Vec::new();
+    let mut left = Vec::new();
     for dev in options.devices() {
-        earlier.extend(kept::put_back(&runtime, dev)?);
+        left.extend(kept::put_back(&runtime, dev)?);
     }
-    if !earlier.is_empty() {
-        tell(AutorateEvent::Earlier(earlier))?;
+    if !left.is_empty() {
+        tell(AutorateEvent::Earlier(left))?;
     }
-    let plan = plan(options)?;
+    let (learned, why_not) = earlier(options);
+    // What is no record of tidegate's is left as it is.
+    let is_usable = why_not.is_none();
+    if let Some(why) = why_not {
+        tell(AutorateEvent::NotRemembered(why))?;
+    }
+    let plan = plan_with(options, &learned)?;
+    let inner = controller(&options.controller, plan.assumed, options.probe_step())?;
     let targets = ProbeTargets::open(&options.targets)?;
     kept::write(&runtime, &plan.shapers_there())?;
     let guard = match Guard::start(&options.devices()) {
@@ -100,7 +110,9 @@ pub fn run(
         options,
         runtime: &runtime,
         kernel: Kernel::open().context("netlink")?,
-        controller: controller(&options.controller, plan.limits, options.probe_step())?,
+        controller: LearningController::new(inner, plan.assumed, plan.learns, learned),
+        remembered: RememberedLimits::of(&options.up).filter(|_| is_usable && plan.learns.any()),
+        remembered_at: 0,
         clock: ProbeClock::begin(),
         rates: PerDirection::of(|direction| plan.shapers[direction].as_ref().map_or(0, FoundShaper::found)),
         plan,
@@ -122,7 +134,10 @@ pub fn run(
     };
     let result = live.work(stop);
     let ended = live.end();
+    // The rates come first, and an error of the run before one of this.
+    let remembered = live.remember();
     result?;
+    remembered?;
     (live.tell)(AutorateEvent::Ended(ended?))?;
     Ok(())
 }
@@ -139,7 +154,10 @@ struct Live<'o> {
     runtime: &'o RuntimeDir,
     kernel: Kernel,
     plan: AutoratePlan,
-    controller: Box<dyn RateController + Send>,
+    controller: LearningController,
+    /// Where what was found of the limits is written down, and when that was done last.
+    remembered: Option<RememberedLimits>,
+    remembered_at: u64,
     clock: ProbeClock,
     targets: ProbeTargets,
     guard: Option<Guard>,
@@ -172,6 +190,8 @@ fn ns(duration: Duration) -> u64 {
 impl Live<'_> {
     fn work(&mut self, stop: &OwnedFd) -> Result<()> {
         (self.tell)(AutorateEvent::Begun(Box::new(self.plan.clone())))?;
+        // Where it cannot be done that is said at once.
+        self.remember()?;
         self.begin()?;
         let end = self.options.duration.map_or(u64::MAX, ns);
         let mut counters_due = self.clock.now() + ns(COUNTERS);
@@ -186,6 +206,9 @@ impl Live<'_> {
                 probe_due = (probe_due + ns(self.options.probe_step())).max(now);
             }
             if now >= counters_due {
+                if self.reads_later() {
+                    self.replies(Duration::ZERO, stop)?;
+                }
                 self.look(now)?;
                 let step = if self.mode == Mode::Controls { COUNTERS } else { LOOKS };
                 counters_due = (counters_due + ns(step)).max(now);
@@ -200,14 +223,16 @@ impl Live<'_> {
                 until = until.min(probe_due);
             }
             let wait = Duration::from_nanos(until.saturating_sub(self.clock.now()));
-            let mut waited: Vec<BorrowedFd<'_>> = vec![stop.as_fd()];
-            waited.extend(self.targets.sockets());
-            let readable = poll::readable(&waited, wait)?;
-            if readable[0] {
+            if self.replies(wait, stop)? {
                 return Ok(());
             }
-            self.replies()?;
         }
+    }
+
+    /// Are replies read when the counters are, and not as soon as they come? The kernel has stamped them, so
+    /// nothing is lost, and each wake-up less is a few hundredths of a percent of a processor.
+    fn reads_later(&self) -> bool {
+        self.mode == Mode::Controls && !self.controller.decides_by_replies()
     }
 
     /// Whether probes are sent.
@@ -223,7 +248,10 @@ impl Live<'_> {
 
     /// Begins to control, at the base rates.
     fn begin(&mut self) -> Result<()> {
-        self.controller = controller(&self.options.controller, self.plan.limits, self.options.probe_step())?;
+        let assumed = self.plan.assumed;
+        let inner = controller(&self.options.controller, assumed, self.options.probe_step())?;
+        self.controller.restart(inner, assumed);
+        self.adopt();
         let now = self.clock.now();
         (self.last_reply, self.last_load, self.reopened) = (now, now, now);
         self.load = PerDirection::of(|_| (0, now));
@@ -345,8 +373,9 @@ impl Live<'_> {
                 found[direction] = Some(shaper);
             }
         }
-        let Ok(limits) = limits(self.options, &found) else { return Ok(()) };
-        self.plan = AutoratePlan { shapers: found, limits };
+        let learned = self.controller.learned();
+        let Ok(plan) = AutoratePlan::new(self.options, found, learned) else { return Ok(()) };
+        self.plan = plan;
         kept::write(self.runtime, &self.plan.shapers_there())?;
         self.targets.reopen();
         let rates =
@@ -359,10 +388,13 @@ impl Live<'_> {
     /// The counters of both shapers; why they are not the ones that were found.
     fn stats(&mut self) -> std::result::Result<PerDirection<QueueStats>, String> {
         let mut stats = PerDirection::default();
+        let devices = self.plan.shapers_there().into_iter().map(|shaper| (shaper.dev(), shaper.number()));
+        let devices: Vec<(&str, u32)> = devices.collect();
+        let roots = self.kernel.roots(&devices).map_err(|error| format!("{}: {error}", devices[0].0))?;
+        let mut roots = roots.into_iter();
         for direction in RateDirection::BOTH {
             let Some(shaper) = &self.plan.shapers[direction] else { continue };
-            let root =
-                self.kernel.root(shaper.dev()).map_err(|error| format!("{}: {error}", shaper.dev()))?;
+            let root = roots.next().flatten();
             if !shaper.is_at(root.as_ref(), self.rates[direction]) {
                 return Err(format!(
                     "{}: {} was replaced or changed by another program",
@@ -393,7 +425,8 @@ impl Live<'_> {
 
     /// Reads the counters, and does what is to be done regularly.
     fn look(&mut self, now: u64) -> Result<()> {
-        if self.guard.as_mut().is_some_and(|guard| !guard.watches()) {
+        let each_second = now >= self.classes_seen + ns(CLASSES);
+        if each_second && self.guard.as_mut().is_some_and(|guard| !guard.watches()) {
             self.guard = None;
             self.guard = Some(Guard::start(&self.options.devices())?);
         }
@@ -405,7 +438,7 @@ impl Live<'_> {
             Ok(stats) => stats,
             Err(why) => return self.gone(why),
         };
-        if now >= self.classes_seen + ns(CLASSES) {
+        if each_second {
             self.classes_seen = now;
             if let Err(why) = self.classes() {
                 return self.gone(why);
@@ -434,6 +467,30 @@ impl Live<'_> {
         }
         if self.mode == Mode::Controls {
             self.hear(now, &ControlEvent::Counters(counters))?;
+            if self.adopt() {
+                (self.tell)(AutorateEvent::Limits(Box::new(self.plan.clone())))?;
+            }
+        }
+        if now >= self.remembered_at + ns(REMEMBERED) {
+            self.remembered_at = now;
+            self.remember()?;
+        }
+        Ok(())
+    }
+
+    /// Takes the limits that were found into the plan; true: they are others.
+    fn adopt(&mut self) -> bool {
+        let limits = self.controller.limits();
+        self.plan.learned = self.controller.learned().rates();
+        std::mem::replace(&mut self.plan.limits, limits) != limits
+    }
+
+    /// Writes down what was found of the limits; where that cannot be done, it is said once.
+    fn remember(&mut self) -> Result<()> {
+        let Some(file) = &self.remembered else { return Ok(()) };
+        if let Err(why) = file.write(self.controller.learned()) {
+            self.remembered = None;
+            (self.tell)(AutorateEvent::NotRemembered(why))?;
         }
         Ok(())
     }
@@ -478,8 +535,14 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// Reads replies.
-    fn replies(&mut self) -> Result<()> {
+    /// Waits, at most for so long, and reads replies; true: it is to stop.
+    fn replies(&mut self, wait: Duration, stop: &OwnedFd) -> Result<bool> {
+        if !wait.is_zero() && self.reads_later() {
+            return Ok(poll::readable(&[stop.as_fd()], wait)?[0]);
+        }
+        if self.targets.wait(&[stop.as_fd()], wait)?[0] {
+            return Ok(true);
+        }
         let mut events = Vec::new();
         self.targets.collect(&mut self.clock, &mut events);
         for event in events {
@@ -504,7 +567,7 @@ impl Live<'_> {
                 self.hear(at, &event)?;
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Puts back what was found.

@@ -38,6 +38,8 @@ enum Holder {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoundShaper {
     dev: String,
+    /// The device's number.
+    number: u32,
     handle: Handle,
     kind: Kind,
     holder: Holder,
@@ -50,12 +52,13 @@ impl FoundShaper {
     /// # Errors
     /// There is no such device; what is at its root holds no rate, or not one: with what to do.
     pub fn find(kernel: &mut Kernel, dev: &str) -> Result<FoundShaper> {
-        let installed = match kernel.qdiscs(dev) {
-            Ok(installed) => installed,
-            Err(error) => {
-                return invalid(format!("{dev}: {error}; `ip link` lists the devices that there are"));
-            }
-        };
+        let (number, installed) =
+            match kernel.number(dev).and_then(|number| Ok((number, kernel.qdiscs(dev)?))) {
+                Ok(found) => found,
+                Err(error) => {
+                    return invalid(format!("{dev}: {error}; `ip link` lists the devices that there are"));
+                }
+            };
         let Some(root) = installed.qdiscs.iter().find(|qdisc| qdisc.parent == Handle::ROOT) else {
             let kinds: Vec<&str> = installed.unread.iter().map(String::as_str).collect();
             let what = if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") };
@@ -66,6 +69,7 @@ impl FoundShaper {
         };
         let of = |found: Rate, holder| FoundShaper {
             dev: dev.to_owned(),
+            number,
             handle: root.handle,
             kind: root.kind,
             holder,
@@ -104,6 +108,11 @@ impl FoundShaper {
     /// Its device.
     pub fn dev(&self) -> &str {
         &self.dev
+    }
+
+    /// Its device's number.
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     /// The rate that it was found with, bit/s.
@@ -243,7 +252,7 @@ impl FoundShaper {
     /// # Errors
     /// The kernel refuses: the shaper is not there any more.
     pub fn carry_out(&self, kernel: &mut Kernel, ops: &[Op]) -> Result<(), KernelError> {
-        kernel.carry_out(ops).map_err(|(_, error)| error)
+        kernel.carry_out_together(ops)
     }
 
     /// Whether everything is as it was found.
@@ -509,6 +518,7 @@ mod tests {
     fn a_change_of_cake_names_its_bandwidth_alone() {
         let shaper = FoundShaper {
             dev: "eth0".to_owned(),
+            number: 3,
             handle: Handle::new(8, 0),
             kind: Kind::Cake,
             holder: Holder::Cake,

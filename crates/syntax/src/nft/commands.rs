@@ -527,46 +527,79 @@ impl<'t> Parser<'t> {
             self.push(ask, begin, table, at, None);
             return Ok(());
         }
-        let Written { mut parts, leads_to } = rule::read(&mut self.cursor, place.family)?;
-        if verb == "add" && handle.is_none() && index.is_none() {
-            for command in appended(&name, parts) {
-                self.push(Ask::Op(Self::op(&place, command)), begin, table, at, leads_to);
+        let Written { parts, leads_to } = rule::read(&mut self.cursor, place.family)?;
+        let written = begin.up_to(self.cursor.before());
+        let commands = match (verb, handle) {
+            ("add", None) if index.is_none() => appended(&name, parts),
+            ("insert", None) if index.is_none() => inserted(&name, parts),
+            _ if parts.iter().any(|(_, counts)| *counts != (0, 0)) => {
+                return Err(Wrong::later(
+                    written,
+                    "packets and bytes behind counter, in a rule that is put between others",
+                    "Write counter alone: it begins with 0.",
+                ));
             }
-            return Ok(());
-        }
-        let (Some((rule, _)), true) = (parts.pop(), parts.is_empty()) else {
-            return Err(Wrong::later(
-                begin.up_to(self.cursor.before()),
-                "a match behind counter or behind what changes the packet, in a rule that is put between \
-                others",
-                "Write the matches first, then counter, then the statement that acts.",
-            ));
-        };
-        let command = match (verb, handle) {
-            ("replace", Some(handle)) => NfCommand::ReplaceHandle(name, handle, rule),
+            ("replace", Some(handle)) => replaced(&name, handle, parts),
             ("replace", None) => {
                 let missing = Wrong::new(chain.span, "syntax error, expecting handle");
                 return Err(missing.remedy("`nft -a list ruleset` shows the handles of rules."));
             }
-            ("insert", None) if index.is_none() => NfCommand::Insert(name, 1, rule),
-            ("add" | "insert", handle) => {
-                let (behind, handle) = (verb == "add", handle.unwrap_or_default());
-                NfCommand::Beside { chain: name, handle, behind, rule }
-            }
+            ("add" | "insert", handle) => beside(&name, handle.unwrap_or_default(), verb == "add", parts),
             _ => return Err(Wrong::new(begin, format!("syntax error, unexpected {verb}"))),
         };
-        let op = Self::op(&place, command);
-        let ask = match index {
-            Some(index) => Ask::AtIndex { op, index },
-            None => Ask::Op(op),
-        };
-        self.push(ask, begin, table, at, leads_to);
+        for (number, command) in commands.into_iter().enumerate() {
+            let op = Self::op(&place, command);
+            let ask = match index {
+                // What is put before a rule moves that on.
+                Some(index) => {
+                    Ask::AtIndex { op, index: index + usize::from(verb == "insert" && number > 0) }
+                }
+                None => Ask::Op(op),
+            };
+            self.push(ask, begin, table, at, leads_to);
+        }
         Ok(())
     }
 }
 
+/// A rule's parts put before all others of a chain, with what they have counted.
+fn inserted(chain: &str, parts: Parts) -> Vec<NfCommand> {
+    let mut commands = Vec::new();
+    for (position, (rule, (packets, bytes))) in (1..).zip(parts) {
+        commands.push(NfCommand::Insert(chain.to_owned(), position, rule));
+        if (packets, bytes) != (0, 0) {
+            commands.push(NfCommand::Counters(chain.to_owned(), Some(position), packets, bytes));
+        }
+    }
+    commands
+}
+
+/// A rule's parts instead of another rule.
+fn replaced(chain: &str, handle: u64, parts: Parts) -> Vec<NfCommand> {
+    let command = |(number, (rule, _)): (usize, (NetfilterRule, _))| match number {
+        0 => NfCommand::ReplaceHandle(chain.to_owned(), handle, rule),
+        _ => NfCommand::Beside { chain: chain.to_owned(), handle, behind: true, rule },
+    };
+    parts.into_iter().enumerate().map(command).collect()
+}
+
+/// A rule's parts before another rule or behind it.
+fn beside(chain: &str, handle: u64, behind: bool, parts: Parts) -> Vec<NfCommand> {
+    let command =
+        |(rule, _): (NetfilterRule, _)| NfCommand::Beside { chain: chain.to_owned(), handle, behind, rule };
+    let mut commands: Vec<NfCommand> = parts.into_iter().map(command).collect();
+    // What comes last is next to the other rule: behind it the parts are put in their opposite order.
+    if behind {
+        commands.reverse();
+    }
+    commands
+}
+
+/// The parts of a rule, with the packets and bytes behind `counter`.
+type Parts = Vec<(NetfilterRule, (u64, u64))>;
+
 /// Rules put at a chain's end, with what they have counted.
-fn appended(chain: &str, parts: Vec<(NetfilterRule, (u64, u64))>) -> Vec<NfCommand> {
+fn appended(chain: &str, parts: Parts) -> Vec<NfCommand> {
     let mut commands = Vec::new();
     for (rule, (packets, bytes)) in parts {
         commands.push(NfCommand::Append(chain.to_owned(), rule));

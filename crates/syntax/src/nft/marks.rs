@@ -1,10 +1,10 @@
-//! What a mark is set to: `meta mark & 0xff | 0x10`, `ct mark`, a number.
+//! What statements change, and what a mark is set to: `meta mark & 0xff | 0x10`, `ct mark`, a number.
 
 use super::cursor::Cursor;
 use super::lex::{Kind, Span};
 use super::values::Field;
 use super::wrong::Wrong;
-use tidegate_policy::netfilter::{ConnmarkTarget, NetfilterTarget};
+use tidegate_policy::netfilter::{Condition, ConnmarkTarget, NetfilterTarget};
 
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,4 +147,22 @@ fn elsewhere(span: Span) -> Wrong {
         "setting a mark from anything but a number, meta mark or ct mark",
         "Write a rule for each value: `tcp dport 22 meta mark set 1`.",
     )
+}
+
+/// Whether a target changes what a condition tests.
+pub(super) fn changes(target: &NetfilterTarget, what: &Condition) -> bool {
+    match (target, what) {
+        (_, Condition::Any(several)) => several.iter().any(|one| changes(target, one)),
+        (
+            NetfilterTarget::Mark { .. } | NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }),
+            Condition::Mark(..),
+        ) => true,
+        (NetfilterTarget::Connmark(_), Condition::Connmark(value, mask)) => (*value, *mask) != (0, 0),
+        (NetfilterTarget::Dscp(_), Condition::Dscp(_) | Condition::Tos(..)) => true,
+        (
+            NetfilterTarget::Notrack(_),
+            Condition::Connmark(..) | Condition::Connstate(_) | Condition::Connbytes(_),
+        ) => true,
+        _ => false,
+    }
 }

@@ -19,7 +19,9 @@ mod wrong;
 pub use commands::{Ask, Command, Listing, Scope, parse};
 pub use lex::Span;
 pub use names::dscp_number;
-pub use print::{ChainListing, Style, TableListing, print_op, print_rule, print_table, print_tables};
+pub use print::{
+    ChainListing, Style, TableListing, print_ops, print_parts, print_rule, print_table, print_tables,
+};
 pub use wrong::complaint;
 
 pub(crate) use values::mark_blocks;

@@ -70,10 +70,17 @@ pub fn print_table(table: &TableListing, style: Style) -> String {
         if let Some((base, accepts)) = chain.base {
             let _ = writeln!(out, "\t\t{}", place(base, Some(accepts)));
         }
-        for (rule, handle, counts) in chain.rules.iter().filter(|_| !style.bare) {
-            let counts = (!style.stateless).then_some(*counts);
-            let shown = NetfilterRule { counter: rule.counter || table.of_iptables, ..rule.clone() };
-            let _ = writeln!(out, "\t\t{}{}", print_rule(&shown, table.family, counts), number(*handle));
+        let shown = if style.bare { &[][..] } else { &chain.rules };
+        // The parts of one rule are one line.
+        for parts in shown.chunk_by(|(_, _, _), (rule, _, _)| rule.part.is_later()) {
+            let handle = parts.first().map_or(0, |(_, handle, _)| *handle);
+            let of_iptables = table.of_iptables.then_some(0);
+            let part = |(rule, _, counts): &(NetfilterRule, u64, (u64, u64))| {
+                let counter = rule.counter.or(of_iptables);
+                (NetfilterRule { counter, ..rule.clone() }, (!style.stateless).then_some(*counts))
+            };
+            let parts: Vec<_> = parts.iter().map(part).collect();
+            let _ = writeln!(out, "\t\t{}{}", print_parts(&parts, table.family), number(handle));
         }
         out.push_str("\t}\n");
     }
@@ -89,10 +96,20 @@ fn place(base: Base, policy: Option<bool>) -> String {
     format!("type {kind} hook {hook} priority {priority};{policy}")
 }
 
-/// The command for an operation, without the tool's name; `None`: no command expresses it.
-pub fn print_op(op: &NfOp) -> Option<String> {
+/// The command for an operation, without the tool's name, or for those that put the parts of one rule;
+/// `None`: no command expresses it.
+pub fn print_ops(ops: &[NfOp]) -> Option<String> {
+    let op = ops.first()?;
     let at = format!("{} {}", op.family.name(), op.table);
-    let text_of = |rule: &NetfilterRule| print_rule(rule, op.family, None);
+    let text_of = |first: &NetfilterRule| {
+        let mut parts: Vec<_> =
+            ops.iter().filter_map(|op| op.command.rule()).map(|rule| (rule.clone(), None)).collect();
+        // Behind another rule the last part is put first.
+        if first.part.is_later() {
+            parts.reverse();
+        }
+        print_parts(&parts, op.family)
+    };
     Some(match &op.command {
         NfCommand::NewTable => format!("add table {at}"),
         NfCommand::DeleteTable => format!("delete table {at}"),
@@ -117,34 +134,56 @@ pub fn print_op(op: &NfOp) -> Option<String> {
     })
 }
 
-/// A rule; `counts` are the packets and bytes behind `counter`.
+/// A rule; `counts` are the packets and bytes behind `counter`. A part of a rule is written as a rule of its
+/// own.
 pub fn print_rule(rule: &NetfilterRule, family: Family, counts: Option<(u64, u64)>) -> String {
-    let version = rule.matches.iter().find_map(|m| match m.what {
-        Condition::Version6(v6) => Some(v6 != m.not),
-        _ => None,
-    });
-    let writer = Writer { rule, family, v6: version.unwrap_or(family == Family::Ipv6) };
+    print_parts(&[(rule.clone(), counts)], family)
+}
+
+/// A rule in its parts, each with packets and bytes where they are listed, as nft lists it.
+pub fn print_parts(rules: &[(NetfilterRule, Option<(u64, u64)>)], family: Family) -> String {
     let mut parts: Vec<String> = Vec::new();
-    let mut comment = None;
-    for (at, found) in rule.matches.iter().enumerate() {
-        match &found.what {
-            Condition::Comment(text) => comment = Some(format!("comment \"{text}\"")),
-            _ => parts.extend(writer.matching(at, found)),
+    let (mut comment, mut written, mut acts, mut reads_connection) = (None, 0, false, false);
+    for (rule, counts) in rules {
+        let version = rule.matches.iter().find_map(|m| match m.what {
+            Condition::Version6(v6) => Some(v6 != m.not),
+            _ => None,
+        });
+        let writer = Writer { rule, family, v6: version.unwrap_or(family == Family::Ipv6) };
+        // Later parts repeat the conditions of those before them, but for the comment.
+        let conditions = rule.matches.iter().enumerate();
+        reads_connection |= rule.targets().any(reads_connmark);
+        for (at, found) in conditions.filter(|(_, m)| !matches!(m.what, Condition::Comment(_))).skip(written)
+        {
+            written += 1;
+            // A statement that reads the mark of a connection implies that there is one.
+            if !(reads_connection && found.what == Condition::Connmark(0, 0)) {
+                parts.extend(writer.matching(at, found));
+            }
         }
+        let counter = counts
+            .map_or("counter".into(), |(packets, bytes)| format!("counter packets {packets} bytes {bytes}"));
+        parts.extend(writer.statements(&counter));
+        acts |= rule.targets().next().is_some();
+        comment = rule.matches.iter().find_map(|m| match &m.what {
+            Condition::Comment(text) => Some(format!("comment \"{text}\"")),
+            _ => None,
+        });
     }
-    if rule.counter {
-        parts.push(
-            counts.map_or("counter".into(), |(packets, bytes)| {
-                format!("counter packets {packets} bytes {bytes}")
-            }),
-        );
-    }
-    parts.extend(rule.targets().map(|target| writer.target(target)));
-    if rule.target.is_none() && rule.first.is_empty() && parts.is_empty() {
+    if !acts && parts.is_empty() {
         parts.push("continue".into());
     }
     parts.extend(comment);
     parts.join(" ")
+}
+
+/// Does a statement need the mark of the packet's connection?
+fn reads_connmark(target: &NetfilterTarget) -> bool {
+    match target {
+        NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }) => true,
+        NetfilterTarget::Connmark(ConnmarkTarget::Set { mask, .. }) => *mask != u32::MAX,
+        _ => false,
+    }
 }
 
 struct Writer<'r> {
@@ -304,6 +343,23 @@ impl Writer<'_> {
             Some(names::name(table, value.into()).map_or_else(|| value.to_string(), str::to_owned))
         };
         conditions.iter().filter_map(one).collect()
+    }
+
+    /// The rule's statements, its counter among them.
+    fn statements(&self, counter: &str) -> Vec<String> {
+        let targets: Vec<&NetfilterTarget> = self.rule.targets().collect();
+        let (mut parts, mut at) = (Vec::new(), 0);
+        loop {
+            if self.rule.counter == Some(at) || at >= targets.len() && self.rule.counter > Some(at) {
+                parts.push(counter.to_owned());
+            }
+            let Some(target) = targets.get(at) else { return parts };
+            // A mark that comes from the other one, and bits of it turned over, is one statement.
+            let next = targets.get(at + 1).filter(|_| self.rule.counter != Some(at + 1));
+            let joined = next.and_then(|next| joined(target, next));
+            at += if joined.is_some() { 2 } else { 1 };
+            parts.push(joined.unwrap_or_else(|| self.target(target)));
+        }
     }
 
     fn target(&self, target: &NetfilterTarget) -> String {
@@ -510,6 +566,21 @@ fn amounts(conditions: &[Condition]) -> String {
         _ => None,
     };
     set(conditions.iter().filter_map(one).collect())
+}
+
+/// Two steps in which one mark is set from the other, as the one statement that they are in nft.
+fn joined(first: &NetfilterTarget, then: &NetfilterTarget) -> Option<String> {
+    match (first, then) {
+        (
+            NetfilterTarget::Connmark(ConnmarkTarget::Restore { nfmask: u32::MAX, ctmask }),
+            NetfilterTarget::Mark { value, mask: 0 },
+        ) => Some(format!("meta mark set {}", changed("ct mark", *value, !ctmask))),
+        (
+            NetfilterTarget::Connmark(ConnmarkTarget::Save { nfmask, ctmask: u32::MAX }),
+            NetfilterTarget::Connmark(ConnmarkTarget::Set { value, mask: 0 }),
+        ) => Some(format!("ct mark set {}", changed("meta mark", *value, !nfmask))),
+        _ => None,
+    }
 }
 
 /// A mark with some of its bits changed: `(mark & !mask) ^ value`.

@@ -2,15 +2,14 @@
 
 use super::cursor::Cursor;
 use super::lex::{Kind, Span};
-use super::marks::{self, Setting};
+use super::marks::{self, Setting, changes};
 use super::names::{self, FLAGS, LEVELS, STATES};
 use super::unknown;
 use super::values::{Field, addresses, any, class, merged};
 use super::wrong::Wrong;
 use crate::number::whole;
 use tidegate_policy::netfilter::{
-    Condition, ConnmarkTarget, Connstates, CountDirection, CountMode, Family, Match, NetfilterRule,
-    NetfilterTarget,
+    Condition, Connstates, CountDirection, CountMode, Family, Match, NetfilterRule, NetfilterTarget, RulePart,
 };
 
 /// Values in one set at most.
@@ -18,10 +17,10 @@ const MAX_VALUES: usize = 65_536;
 
 /// A rule as it was written.
 ///
-/// nft evaluates conditions and statements in the order of the words; ours evaluates conditions first. A rule
-/// with a condition behind a statement becomes two, the second of which has all conditions.
+/// nft evaluates conditions and statements in the order of the words: a rule with a condition, or a second
+/// `counter`, behind a statement becomes several parts ([`RulePart`]).
 pub(super) struct Written {
-    /// The rules, with the counts of `counter packets N bytes M`.
+    /// The parts, with the counts of `counter packets N bytes M`.
     pub(super) parts: Vec<(NetfilterRule, (u64, u64))>,
     /// The chain it leads to, where it is named.
     pub(super) leads_to: Option<Span>,
@@ -91,10 +90,19 @@ impl Reader<'_, '_> {
         let comment = self.comment.take();
         let Reader { rule, mut parts, leads_to, counters, .. } = self;
         parts.push((rule, counters));
-        for (rule, _) in &mut parts {
-            rule.matches.extend(
-                comment.iter().map(|text| Match { not: false, what: Condition::Comment(text.clone()) }),
-            );
+        let last = parts.len() - 1;
+        for (at, (rule, _)) in parts.iter_mut().enumerate() {
+            rule.part = match at {
+                _ if last == 0 => RulePart::Whole,
+                0 => RulePart::First,
+                at if at == last => RulePart::Last,
+                _ => RulePart::Middle,
+            };
+            let comment =
+                comment.iter().map(|text| Match { not: false, what: Condition::Comment(text.clone()) });
+            // What parts have in common comes first.
+            let end = if last == 0 { rule.matches.len() } else { 0 };
+            rule.matches.splice(end..end, comment);
             if rule.target.is_none() {
                 rule.target = rule.first.pop();
             }
@@ -111,18 +119,28 @@ impl Reader<'_, '_> {
             return Err(Wrong::new(begin, "Statement after terminal statement has no effect")
                 .remedy(format!("Put it before the verdict in column {}.", span.from)));
         }
+        if self.cursor.is_word("counter") && self.rule.counter.is_some() {
+            // Each counts for itself.
+            self.divide(begin, self.rule.matches.len(), self.rule.first.len(), self.rule.counter)?;
+        }
         let (requested, done, counter) = (self.rule.matches.len(), self.rule.first.len(), self.rule.counter);
         if !self.statement()? {
             self.matching()?;
         }
-        if (done > 0 || counter) && self.rule.matches.len() > requested {
+        if (done > 0 || counter.is_some()) && self.rule.matches.len() > requested {
             self.divide(begin.up_to(self.cursor.before()), requested, done, counter)?;
         }
         Ok(())
     }
 
-    /// A condition follows a statement: from here on it is another rule.
-    fn divide(&mut self, span: Span, requested: usize, done: usize, counter: bool) -> Result<(), Wrong> {
+    /// A condition follows so many statements: from here on it is another part.
+    fn divide(
+        &mut self,
+        span: Span,
+        requested: usize,
+        done: usize,
+        counter: Option<usize>,
+    ) -> Result<(), Wrong> {
         let rule = &mut self.rule;
         let (first, more) = rule.first.split_at(done);
         if rule.matches[..requested].iter().any(|m| first.iter().any(|target| changes(target, &m.what))) {
@@ -135,16 +153,21 @@ impl Reader<'_, '_> {
         let before = NetfilterRule {
             matches: rule.matches[..requested].to_vec(),
             first: first.to_vec(),
-            target: None,
             counter,
+            ..NetfilterRule::default()
         };
         rule.first = more.to_vec();
-        if counter {
-            rule.counter = false;
-            self.parts.push((before, std::mem::take(&mut self.counters)));
-        } else {
-            self.parts.push((before, (0, 0)));
-        }
+        let counts = match counter {
+            Some(_) => {
+                rule.counter = None;
+                std::mem::take(&mut self.counters)
+            }
+            None => {
+                rule.counter = rule.counter.map(|behind| behind - done);
+                (0, 0)
+            }
+        };
+        self.parts.push((before, counts));
         if self.needs_connection.take().is_some() {
             self.add(false, Condition::Connmark(0, 0));
         }
@@ -217,7 +240,8 @@ impl Reader<'_, '_> {
         if self.cursor.is_word("name") {
             return Err(Wrong::later(self.cursor.here(), "a named counter", "Write counter alone."));
         }
-        self.rule.counter = true;
+        self.connected()?;
+        self.rule.counter = Some(self.rule.first.len());
         let mut counters = (0, 0);
         if self.cursor.take_word("packets") {
             counters.0 = self.cursor.number()?.0;
@@ -262,18 +286,12 @@ impl Reader<'_, '_> {
     /// Something follows a statement that ends the rule for packets without connection: they must not come so
     /// far.
     fn connected(&mut self) -> Result<(), Wrong> {
-        let Some(span) = self.needs_connection.take() else { return Ok(()) };
+        if self.needs_connection.take().is_none() {
+            return Ok(());
+        }
         // Asking for the mark has seen to it already.
         if self.rule.matches.iter().any(|m| matches!(m.what, Condition::Connmark(..))) {
             return Ok(());
-        }
-        if self.rule.first.len() > 1 {
-            return Err(Wrong::later(
-                span,
-                "reading ct mark between other statements",
-                "Packets without connection go no further in such a rule: put it first, or make two rules \
-                of it.",
-            ));
         }
         self.rule.matches.push(Match { not: false, what: Condition::Connmark(0, 0) });
         Ok(())
@@ -905,24 +923,6 @@ impl Reader<'_, '_> {
         let (size, span) = self.cursor.number()?;
         let size = u16::try_from(size).map_err(|_| Wrong::new(span, "Value exceeds valid range 0-65535"))?;
         self.act(NetfilterTarget::Tcpmss(Some(size)))
-    }
-}
-
-/// Whether a target changes what a condition tests.
-fn changes(target: &NetfilterTarget, what: &Condition) -> bool {
-    match (target, what) {
-        (_, Condition::Any(several)) => several.iter().any(|one| changes(target, one)),
-        (
-            NetfilterTarget::Mark { .. } | NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }),
-            Condition::Mark(..),
-        ) => true,
-        (NetfilterTarget::Connmark(_), Condition::Connmark(value, mask)) => (*value, *mask) != (0, 0),
-        (NetfilterTarget::Dscp(_), Condition::Dscp(_) | Condition::Tos(..)) => true,
-        (
-            NetfilterTarget::Notrack(_),
-            Condition::Connmark(..) | Condition::Connstate(_) | Condition::Connbytes(_),
-        ) => true,
-        _ => false,
     }
 }
 

@@ -292,7 +292,7 @@ impl Reader {
         };
         // The host of the LAN sends uploads and receives downloads; for both directions at once FireQOS
         // exchanges the two.
-        let own = if way == "input" { "dst" } else { "src" };
+        let (own, far) = if way == "input" { ("dst", "sport") } else { ("src", "dport") };
         let Some(class) = classes.last_mut() else {
             self.wrong(span, "a match before any class", "begin with: class NAME");
             return;
@@ -308,13 +308,18 @@ impl Reader {
             match (word, value) {
                 ("tcp" | "udp", _) => protocol = word,
                 ("all", None) if class.name == "default" => requested += 1,
-                ("port" | "ports", Some((ports, span))) => {
+                ("port" | "ports" | "sport" | "sports" | "dport" | "dports", Some((ports, span))) => {
                     at += 1;
                     requested += 1;
+                    let end = match word {
+                        "port" | "ports" => "",
+                        _ if word.starts_with(far) => "remote",
+                        _ => "local",
+                    };
                     for range in ports.split(',') {
                         let range = range.replace(':', "-");
-                        let text = if protocol.is_empty() { range } else { format!("{protocol} {range}") };
-                        class.ports.push(node(text, span));
+                        let words = [protocol, end, &range].into_iter().filter(|word| !word.is_empty());
+                        class.ports.push(node(words.collect::<Vec<_>>().join(" "), span));
                     }
                 }
                 ("dscp", Some((dscp, span))) => {
@@ -336,9 +341,9 @@ impl Reader {
                     ));
                 }
                 // The word behind it is its value.
-                ("sport" | "sports" | "dport" | "dports" | "src" | "dst", Some(_)) => {
+                ("src" | "dst", Some(_)) => {
                     at += 1;
-                    wrong.push((format!("{word}, on one side alone"), span));
+                    wrong.push((format!("{word}, an address beyond the link"), span));
                 }
                 _ => wrong.push((word.to_owned(), span)),
             }
@@ -352,8 +357,7 @@ impl Reader {
             self.wrong(
                 span,
                 format!("a short policy cannot match this: {what}"),
-                "it matches ports of either side (`ports`), DSCPs and hosts of the LAN, each alone; keep the rest \
-                in a script",
+                "it matches ports (`ports`), DSCPs and hosts of the LAN, each alone; keep the rest in a script",
             );
         }
     }
@@ -438,6 +442,27 @@ mod tests {
         );
     }
 
+    /// What leaves goes to the remote port; what comes is from it.
+    #[test]
+    fn ports_of_one_end_map() {
+        let ports = |way: &str, words: &str| {
+            let text = format!("interface eth0 world {way} rate 1mbit\n class a\n  match {words}\n");
+            let policies = read_fireqos(&text).expect("is read");
+            let classes =
+                policies[0].entries.iter().find(|entry| entry.key == "classes").expect("has classes");
+            let text = value_text(&classes.node);
+            text.split("ports = ").nth(1).map(|rest| rest.trim_end_matches([' ', '}']).to_owned())
+        };
+        let is = |way: &str, words: &str, expected: &str| {
+            assert_eq!(ports(way, words).as_deref(), Some(expected), "{way} {words}");
+        };
+        is("output", "tcp dport 22", "tcp remote 22");
+        is("output", "udp sports 53,5000:5010", "udp local 53, udp local 5000-5010");
+        is("bidirectional", "dports 80", "remote 80");
+        is("input", "tcp dport 22", "tcp local 22");
+        is("input", "tcp sport 443", "tcp remote 443");
+    }
+
     #[test]
     fn unmapped_settings_are_reported_with_their_place() {
         let text = "interface eth0 world output rate 1mbit\n class a\n  match tcp syn\n  match tcp port 22 \
@@ -447,7 +472,7 @@ mod tests {
             .into_iter()
             .map(|p| (p.span.line, p.what))
             .collect();
-        assert_eq!(problems.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5, 7, 8, 9]);
+        assert_eq!(problems.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5, 8, 9]);
     }
 
     #[test]

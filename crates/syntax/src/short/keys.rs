@@ -10,8 +10,8 @@ pub enum Takes {
     Rate,
     /// `"95%"`.
     Percent,
-    /// `"20%"` or `"500kbit"`.
-    ShareOrRate,
+    /// `"20%"` or `"500kbit"`, up to so many per cent.
+    ShareOrRate(u8),
     /// `"10MB"`.
     Size,
     /// A whole number, from one to another.
@@ -41,7 +41,9 @@ impl Takes {
             Takes::Device => "the name of a device, 15 letters at most".into(),
             Takes::Rate => "a rate with its unit: kbit, mbit or gbit, from 8kbit to 100gbit".into(),
             Takes::Percent => "per cent, from 1% to 100%".into(),
-            Takes::ShareOrRate => "per cent of the link (1% to 95%), or a rate: kbit, mbit, gbit".into(),
+            Takes::ShareOrRate(most) => {
+                format!("per cent of the link (1% to {most}%), or a rate: kbit, mbit, gbit")
+            }
             Takes::Size => "bytes with their unit: kB, MB or GB".into(),
             Takes::Number(low, high) => format!("a whole number from {low} to {high}"),
             Takes::Truth => "true or false".into(),
@@ -262,14 +264,14 @@ pub const KEYS: [Key; 25] = [
     ),
     class(
         "share",
-        Takes::ShareOrRate,
+        Takes::ShareOrRate(95),
         "20% (first), 5% (last), else an equal part of the rest",
         "share = \"20%\"",
         "The guaranteed rate of the class when all classes are busy.",
     ),
     class(
         "ceil",
-        Takes::ShareOrRate,
+        Takes::ShareOrRate(100),
         "100%",
         "ceil = \"50%\"",
         "The maximum rate of the class when the others are idle.",

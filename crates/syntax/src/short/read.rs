@@ -241,7 +241,11 @@ impl Reader {
                 .is_none_or(|spanned| spanned.value.classes.iter().all(|class| class.name != section.key))
             {
                 let begun = empty(Spanned { value: section.key.clone(), span: section.span });
-                classes.extend(self.class(section, begun));
+                let class = self.class(section, begun);
+                if class.is_none() {
+                    self.not_of_preset(section, preset.map(|spanned| spanned.value));
+                }
+                classes.extend(class);
             }
         }
         if let Some(class) = classes.get(MAX_CLASSES) {
@@ -254,6 +258,31 @@ impl Reader {
         }
         classes.sort_by_key(|class| class.rank);
         Some(classes)
+    }
+
+    /// A class of which nothing is said but that it is left out, and that is none of the preset's: its name
+    /// is mistyped.
+    fn not_of_preset(&mut self, section: &Entry, preset: Option<&'static Preset>) {
+        let TomlValue::Table(entries) = &section.node.value else { return };
+        if entries.len() > 1 {
+            return;
+        }
+        let is_off =
+            |entry: &&Entry| entry.key == "off" && matches!(entry.node.value, TomlValue::Truth(true));
+        let Some(off) = entries.iter().find(is_off) else { return };
+        let names: Vec<&str> =
+            preset.iter().flat_map(|preset| preset.classes.iter().map(|class| class.name)).collect();
+        let (what, remedy) = match preset {
+            Some(preset) => (
+                format!("the preset \"{}\" has no class \"{}\" to leave out", preset.name, section.key),
+                format!("Its classes are {}.", listed(names)),
+            ),
+            None => (
+                format!("there is no preset whose class \"{}\" could be left out", section.key),
+                "Leave the section out.".to_owned(),
+            ),
+        };
+        self.say(off.span, what, remedy);
     }
 
     /// A section's keys over what the class has already; `None`: it is left out.
@@ -584,6 +613,10 @@ fn rate_of(entry: &Entry) -> Result<Spanned<u64>, Problem> {
 }
 
 fn percent_of(entry: &Entry) -> Result<u32, Problem> {
+    if let TomlValue::Whole(number @ 1..=100) = &entry.node.value {
+        let remedy = format!("Write {} = \"{number}%\".", entry.key);
+        return Err(Problem::new(entry.node.span, format!("{} needs its unit, %", entry.key), remedy));
+    }
     let text = text(&entry.node, &entry.key)?;
     percent(text).ok_or_else(|| {
         Problem::new(entry.node.span, format!("\"{text}\" is not from 1% to 100%"), "Write \"95%\".")

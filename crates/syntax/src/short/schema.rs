@@ -41,7 +41,7 @@ fn property(key: &Key) -> String {
         Takes::Device => pattern("^[^\\s/:]{1,15}$"),
         Takes::Rate => pattern("^[0-9.]+ ?[kmgKMG](bit|bits)?(/s)?$"),
         Takes::Percent => pattern("^[0-9.]+%$"),
-        Takes::ShareOrRate => pattern("^[0-9.]+ ?(%|[kmgKMG](bit|bits)?(/s)?)$"),
+        Takes::ShareOrRate(_) => pattern("^[0-9.]+ ?(%|[kmgKMG](bit|bits)?(/s)?)$"),
         Takes::Size => pattern("^[0-9.]+ ?[kmgKMG][bB]$"),
         Takes::Number(low, high) => format!("\"type\": \"integer\", \"minimum\": {low}, \"maximum\": {high}"),
         Takes::Truth => "\"type\": \"boolean\"".into(),

@@ -261,9 +261,9 @@ fn recipe(settings: &[Setting], start: Span, policy: &mut Imported) {
         "simple.qos" | "simplest.qos" | "simplest_tbf.qos" => {}
         "layer_cake.qos" => policy.notes.push(Problem::new(
             span,
-            "layer_cake.qos has three tins for uploads, and one for downloads, whose DSCPs it clears; this cake has \
-            four tins both ways and changes no DSCP",
-            "write `diffserv3` and `besteffort wash` in a script of tc where that matters",
+            "layer_cake.qos has three tins for uploads, and by squash_ingress and squash_dscp three or one for \
+            downloads, whose DSCPs it keeps or clears; this cake has four tins both ways and changes no DSCP",
+            "write `diffserv3`, or `besteffort wash`, in a script of tc where that matters",
         )),
         "piece_of_cake.qos" => policy.notes.push(Problem::new(
             span,

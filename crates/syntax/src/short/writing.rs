@@ -335,7 +335,7 @@ impl Back<'_> {
         if (rest.rate as f64 - left).abs() > tree.rate as f64 * ROUNDED {
             self.miss(
                 format!(
-                    "the guaranteed rate of the default class {} of {}, {}",
+                    "the guaranteed rate of class {} of {}, {}",
                     rest.id,
                     tree.dev,
                     rate_in_words(Rate(rest.rate / 8))

@@ -80,9 +80,9 @@ pub(super) fn replace(actions: &mut Vec<Action>, others: Vec<Action>) {
 }
 
 /// Reads the words after `police` in a filter that has no `action` before it.
-pub(super) fn old_police(words: &mut Words<'_>) -> Result<Vec<Action>, Refusal> {
+pub(super) fn old_police(words: &mut Words<'_>, env: &Env) -> Result<Vec<Action>, Refusal> {
     let place = words.last();
-    match police::parse(words) {
+    match police::parse(words, env.tc) {
         Ok((police, index)) => Ok(vec![Action { index, old_style: true, ..Act::Police(police).into() }]),
         Err(failed) => Err(failed.alone(place)),
     }

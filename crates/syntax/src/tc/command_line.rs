@@ -1,5 +1,6 @@
 //! What a command line of tc requests: what to do or to show, and how.
 
+use crate::TcVersion;
 use tidegate_packet::Handle;
 use tidegate_policy::{ActionId, Op};
 
@@ -143,6 +144,8 @@ pub struct ShowFlags {
     pub numeric: bool,
     /// `-br`: filters in short.
     pub brief: bool,
+    /// The release of tc.
+    pub tc: TcVersion,
 }
 
 impl ShowFlags {
@@ -158,6 +161,7 @@ impl ShowFlags {
         iec: false,
         numeric: false,
         brief: false,
+        tc: TcVersion::V6_1,
     };
 }
 

@@ -27,6 +27,13 @@ pub(crate) enum Value {
     Packets(u32),
 }
 
+/// The number before a word for packets.
+fn packets_in(text: &str) -> Option<&str> {
+    ["p", "pkt", "packet", "packets"].iter().find_map(|unit| {
+        text.strip_suffix(unit).filter(|number| number.ends_with(|last: char| last.is_ascii_digit()))
+    })
+}
+
 /// The options read, in the order of the command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Values(pub(crate) Vec<(&'static str, Value)>);
@@ -324,7 +331,7 @@ impl Reader<'_> {
                 float_prefix(text).map(|(number, _)| Value::Fraction(number)).ok_or_else(plain)
             }
             ValueKind::Selector => selector(text),
-            ValueKind::TimeOrPackets => match text.strip_suffix('p') {
+            ValueKind::TimeOrPackets => match packets_in(text) {
                 Some(packets) => u32_in(packets, 10).map(Value::Packets).ok_or_else(plain),
                 None => parse_time(text).map(Value::Number).ok_or_else(plain),
             },

@@ -14,7 +14,7 @@ use crate::{Env, Refusal};
 /// The message of tc 6.1, its exit code and the argument at fault.
 pub fn parse(args: &[String], env: &Env) -> Result<TcCommandLine, Refusal> {
     let mut words = Words::new(args);
-    let mut flags = ShowFlags::default();
+    let mut flags = ShowFlags { tc: env.tc, ..ShowFlags::default() };
     let notes = Notes::default();
     let mut batch = None;
     let mut force = false;

@@ -85,7 +85,7 @@ fn counters(dump: &ClassDump, flags: &ShowFlags) -> Entry {
         entry.text = entry.text.replace('\n', "\\");
     }
     entry.say("\n");
-    syntax(dump.kind).show_class_stats(dump, &mut entry);
+    syntax(dump.kind).show_class_stats(dump, flags, &mut entry);
     entry
 }
 

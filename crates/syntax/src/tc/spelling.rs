@@ -96,7 +96,7 @@ pub(in crate::tc) fn amount(takes: ValueKind, digits: &str) -> String {
         (ValueKind::Rate | ValueKind::Rate32, Ok(bytes)) => format!("{}bit", u128::from(bytes) * 8),
         (ValueKind::Time | ValueKind::TimeOrPackets, Ok(us)) => format!("{us}us"),
         (ValueKind::Nanos, Ok(ns)) => format!("{ns}ns"),
-        (ValueKind::Size | ValueKind::SizeCell, Ok(bytes)) => format!("{bytes}b"),
+        // A size without a unit is in bytes, and pfifo's limit in packets.
         _ => digits.to_owned(),
     }
 }

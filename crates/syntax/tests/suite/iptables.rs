@@ -101,8 +101,8 @@ fn commands() {
         "mangle NewChain(\"QOS\")",
         "filter Policy(\"FORWARD\", false)",
         "mangle DeleteAt(\"OUTPUT\", 3)",
-        "mangle Insert(\"OUTPUT\", 1, NetfilterRule { matches: [], first: [], target: Some(Return), counter: false })",
-        "mangle Insert(\"OUTPUT\", 2, NetfilterRule { matches: [], first: [], target: Some(Return), counter: false })",
+        "mangle Insert(\"OUTPUT\", 1, NetfilterRule { matches: [], first: [], target: Some(Return), counter: None, part: Whole })",
+        "mangle Insert(\"OUTPUT\", 2, NetfilterRule { matches: [], first: [], target: Some(Return), counter: None, part: Whole })",
         "mangle Zero(None)",
     ];
     assert_eq!(table, wanted);

@@ -79,3 +79,28 @@ pub(super) fn sfq_red(rng: &mut Rng) -> String {
     words.maybe(rng, 20, |_| "harddrop".to_owned());
     words.text()
 }
+
+pub(super) fn dualpi2(rng: &mut Rng, _: u64) -> String {
+    let mut words = Words::new();
+    words.maybe(rng, 35, |rng| format!("limit {}", rng.log_range(2, 400)));
+    words.maybe(rng, 15, |rng| format!("memlimit {}", rng.log_range(3000, 400_000)));
+    words.maybe(rng, 35, |rng| format!("target {}", time(rng, 1, 60)));
+    words.maybe(rng, 40, |rng| format!("tupdate {}", time(rng, 1, 100)));
+    words.maybe(rng, 30, |rng| format!("alpha {}", rng.pick(&["0.05", "0.16", "0.7", "2", "0.004"])));
+    words.maybe(rng, 30, |rng| format!("beta {}", rng.pick(&["0.1", "1", "3.2", "8", "30"])));
+    words.maybe(rng, 35, |rng| {
+        if rng.chance(40) {
+            format!("step_thresh {}p", rng.range(1, 40))
+        } else {
+            format!("step_thresh {}", time(rng, 1, 30))
+        }
+    });
+    words.maybe(rng, 25, |rng| format!("min_qlen_step {}", rng.range(0, 12)));
+    words.maybe(rng, 35, |rng| format!("coupling_factor {}", rng.pick(&[1, 2, 3, 8, 50, 255])));
+    words.maybe(rng, 40, |rng| (*rng.pick(&["overflow", "overflow", "drop_on_overload"])).to_owned());
+    words.maybe(rng, 40, |rng| (*rng.pick(&["drop_enqueue", "drop_enqueue", "drop_dequeue"])).to_owned());
+    words.maybe(rng, 40, |rng| format!("classic_protection {}", rng.pick(&[0, 1, 10, 25, 50, 90, 100])));
+    words.maybe(rng, 35, |rng| (*rng.pick(&["any_ect", "any_ect", "l4s_ect"])).to_owned());
+    words.maybe(rng, 20, |rng| (*rng.pick(&["no_split_gso", "split_gso"])).to_owned());
+    words.text()
+}

@@ -4,6 +4,7 @@ use super::{Class, World, aqm, cake, fair, later};
 use crate::oracle_fuzz::rng::Rng;
 
 /// One kind that cases are made of.
+#[derive(Debug)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     /// How often it is chosen among the others.
@@ -43,7 +44,11 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { name: "hhf", weight: 6, inner: false, words: later::hhf, grow: None },
     Kind { name: "netem", weight: 7, inner: true, words: later::netem, grow: Some(later::grow_netem) },
     Kind { name: "skbprio", weight: 5, inner: false, words: later::skbprio, grow: None },
+    Kind { name: "dualpi2", weight: 9, inner: false, words: aqm::dualpi2, grow: None },
 ];
+
+/// How many of them, at the end, the oldest release has not: cases of that one stay what they were.
+pub(crate) const NEWER_KINDS: usize = 1;
 
 /// A list of options, joined as words.
 pub(super) struct Words(Vec<String>);

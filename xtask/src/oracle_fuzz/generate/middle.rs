@@ -171,7 +171,7 @@ impl World {
                 Some(format!("tc qdisc replace dev link0 {place} handle {new:x}: {kind}{words}"))
             }
             _ => {
-                let kind = self.rng.pick(KINDS).name;
+                let kind = self.rng.pick(self.kinds).name;
                 let words = self.fresh(kind);
                 let handle = if self.rng.chance(50) { format!(" handle {new:x}:") } else { String::new() };
                 Some(format!("tc qdisc replace dev link0 {place}{handle} {kind}{words}"))
@@ -197,7 +197,7 @@ impl World {
     /// A new qdisc below a class, with its packets queued there.
     fn graft(&mut self) -> Option<String> {
         let class = self.any_class()?;
-        let kind = self.rng.pick(KINDS).name;
+        let kind = self.rng.pick(self.kinds).name;
         let words = self.fresh(kind);
         let new = self.new_handle();
         let verb = *self.rng.pick(&["add", "add", "replace"]);
@@ -286,7 +286,7 @@ impl World {
         match self.rng.below(3) {
             0 => Some("tc qdisc del dev link0 root".to_owned()),
             1 => {
-                let kind = self.rng.pick(KINDS).name;
+                let kind = self.rng.pick(self.kinds).name;
                 let words = self.fresh(kind);
                 Some(format!("tc qdisc replace dev link0 root handle 2: {kind}{words}"))
             }

@@ -16,14 +16,15 @@ mod kinds;
 mod later;
 mod middle;
 mod netfilter;
+mod newer;
 mod rewrite;
 mod tables;
 mod traffic;
 
-use super::case::Case;
+use super::case::{Case, Release};
 use super::rng::Rng;
 
-pub(crate) use kinds::KINDS;
+pub(crate) use kinds::{KINDS, Kind, NEWER_KINDS};
 
 /// Nesting of qdiscs that cases go to.
 const DEEPEST: u32 = 4;
@@ -32,6 +33,8 @@ const MOST_QDISCS: usize = 14;
 
 /// What sets the stream of `around` apart from the others.
 const AROUND: u64 = 0x6172_6f75_6e64;
+/// And that of words of newer releases.
+const NEWER: u64 = 0x6e_6577_6572;
 
 /// A qdisc of the tree under construction.
 #[derive(Clone, Debug)]
@@ -82,6 +85,8 @@ struct World {
     ports: bool,
     /// A kind that every case must have.
     only: Option<&'static str>,
+    /// The kinds that there are.
+    kinds: &'static [Kind],
     /// Packets are routed, and rules of iptables precede the queues.
     forward: bool,
     /// Filters may do more than choose a class.
@@ -94,7 +99,7 @@ struct World {
 }
 
 /// Case `number` of `seed`; with `only`, one that has this kind.
-pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
+pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>, release: &Release) -> Case {
     let mut rng = Rng::of_case(seed, number);
     let rate = round(rng.log_range(100_000, 20_000_000));
     let ports = rng.chance(75);
@@ -110,6 +115,7 @@ pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
         rate,
         ports,
         only,
+        kinds: release.kinds(),
         forward,
         acting,
         led,
@@ -135,8 +141,17 @@ pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
     world.middle(&mut rows, span);
     world.around(&mut Rng::of_case(seed ^ AROUND, number), &mut rows, span);
     world.rewrites();
+    if release.is_newer() {
+        let mut rng = Rng::of_case(seed ^ NEWER, number);
+        for line in &mut world.script {
+            newer::words(&mut rng, line);
+        }
+        for row in &mut rows {
+            newer::words(&mut rng, &mut row.rest);
+        }
+    }
     rows.sort_by_key(|row| row.time);
-    let mut case = Case { link, script: world.script, rows, note: String::new() };
+    let mut case = Case { link, script: world.script, rows, note: String::new(), release: release.clone() };
     case.note = format!(
         "{}; qdiscs {}; {} filters; {} rows; load {}.{:02} of {} bit/s; oracle-fuzz seed {seed} number \
         {number}",
@@ -255,7 +270,8 @@ impl World {
     /// A kind for a place at this depth: leaves become likelier downwards.
     fn any_kind(&mut self, depth: u32) -> &'static str {
         let full = depth >= DEEPEST || self.qdiscs.len() >= MOST_QDISCS;
-        let weights: Vec<u64> = KINDS
+        let weights: Vec<u64> = self
+            .kinds
             .iter()
             .map(|kind| {
                 let base = if kind.inner && full {
@@ -268,7 +284,7 @@ impl World {
                 if self.only == Some(kind.name) && !(kind.inner && full) { base.max(1) * 8 } else { base }
             })
             .collect();
-        KINDS[self.rng.weighted(&weights)].name
+        self.kinds[self.rng.weighted(&weights)].name
     }
 
     /// One qdisc and, for a classful kind, what is below it.
@@ -318,16 +334,19 @@ mod tests {
     #[test]
     fn the_same_number_is_the_same_case() {
         for number in 0..50 {
-            assert_eq!(case(7, number, None), case(7, number, None));
+            assert_eq!(
+                case(7, number, None, &Release::default()),
+                case(7, number, None, &Release::default())
+            );
         }
-        assert_ne!(case(7, 1, None), case(7, 2, None));
-        assert_ne!(case(7, 1, None), case(8, 1, None));
+        assert_ne!(case(7, 1, None, &Release::default()), case(7, 2, None, &Release::default()));
+        assert_ne!(case(7, 1, None, &Release::default()), case(8, 1, None, &Release::default()));
     }
 
     #[test]
     fn cases_are_well_formed() {
         for number in 0..300 {
-            let case = case(1, number, None);
+            let case = case(1, number, None, &Release::default());
             assert!(
                 case.script
                     .iter()
@@ -363,9 +382,10 @@ mod tests {
 
     #[test]
     fn every_kind_is_made_and_can_be_chosen() {
+        let newer = Release { linux: "7.2".to_owned(), tc: "7.2".to_owned() };
         for kind in KINDS {
             let having = (0..20)
-                .filter(|n| case(3, *n, Some(kind.name)).kinds().contains(&kind.name.to_owned()))
+                .filter(|n| case(3, *n, Some(kind.name), &newer).kinds().contains(&kind.name.to_owned()))
                 .count();
             assert_eq!(having, 20, "{}", kind.name);
         }
@@ -375,8 +395,10 @@ mod tests {
     fn handles_are_not_used_twice() {
         for number in 0..200 {
             let mut seen = Vec::new();
-            for line in
-                case(5, number, None).script.iter().filter(|line| line.starts_with("tc qdisc add dev link0"))
+            for line in case(5, number, None, &Release::default())
+                .script
+                .iter()
+                .filter(|line| line.starts_with("tc qdisc add dev link0"))
             {
                 if let Some(handle) = line.split(" handle ").nth(1).and_then(|rest| rest.split(' ').next()) {
                     assert!(!seen.contains(&handle.to_owned()), "case {number}: {line}");

@@ -1,6 +1,6 @@
 //! What a measurement is written to; the extension gives the form.
 
-use crate::outputs::{Form, ReportFile};
+use crate::outputs::{Form, PAGES, ReportFile};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use tidegate_analysis::experiment::{flent_files, to_json};
@@ -21,10 +21,10 @@ pub(in crate::measuring) const FORMS: &[Form] = &[Form::Json, Form::Html, Form::
 pub(in crate::measuring) fn write(files: &[ReportFile], experiment: &Experiment) -> anyhow::Result<()> {
     for ReportFile { path, form } in files {
         match form {
-            Form::Json => crate::output::file(path, to_json(experiment).as_bytes())?,
-            Form::Html => crate::output::file(path, page(experiment).as_bytes())?,
-            Form::Svg => pictures(path, experiment)?,
-            _ => flent(path, experiment)?,
+            Form::Html if PAGES => crate::output::file(path, page(experiment).as_bytes())?,
+            Form::Svg if PAGES => pictures(path, experiment)?,
+            Form::Flent if PAGES => flent(path, experiment)?,
+            _ => crate::output::file(path, to_json(experiment).as_bytes())?,
         }
     }
     Ok(())

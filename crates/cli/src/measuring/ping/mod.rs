@@ -11,7 +11,7 @@ mod options;
 pub use options::Options;
 
 use crate::exit::CliExit;
-use crate::outputs::{self, Form, ReportFile};
+use crate::outputs::{self, Form, PAGES, ReportFile};
 use anyhow::Context;
 use std::path::Path;
 use std::process::ExitCode;
@@ -98,11 +98,13 @@ fn code(pinged: &Pinged) -> CliExit {
 
 fn draw(ReportFile { path, form }: &ReportFile, pinged: &Pinged, lines: bool) -> anyhow::Result<()> {
     match form {
-        Form::Svg => {
+        Form::Svg if PAGES => {
             crate::output::file(path, file(&six_panels(pinged, lines), WIDTH, Theme::Light).as_bytes())
         }
-        Form::Png => crate::output::file(path, &png(&six_panels(pinged, lines), WIDTH, SCALE, Theme::Light)?),
-        Form::Html => crate::output::file(path, page(pinged, lines).as_bytes()),
+        Form::Png if PAGES => {
+            crate::output::file(path, &png(&six_panels(pinged, lines), WIDTH, SCALE, Theme::Light)?)
+        }
+        Form::Html if PAGES => crate::output::file(path, page(pinged, lines).as_bytes()),
         _ => crate::output::file(path, to_json(pinged).as_bytes()),
     }
 }

@@ -11,7 +11,7 @@ pub use options::Options;
 
 use crate::exit::CliExit;
 use crate::measuring::again;
-use crate::outputs::{self, Form, ReportFile};
+use crate::outputs::{self, Form, PAGES, ReportFile};
 use crate::sim::Pace;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::process::ExitCode;
@@ -72,7 +72,7 @@ fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
     let text = if options.json { json() } else { report::text(quick) };
     crate::output::report(&text);
     for ReportFile { path, form } in &options.output {
-        crate::output::file(path, if *form == Form::Html { report::page(quick) } else { json() })?;
+        crate::output::file(path, if PAGES && *form == Form::Html { report::page(quick) } else { json() })?;
     }
     let Some(path) = &options.save_policy else { return Ok(()) };
     match &quick.remedy {

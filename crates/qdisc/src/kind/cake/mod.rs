@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 use cost::Framing;
 use overflow::Overflow;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Addrs, FlowKeys, Handle, Nanos, Pkt, Pool, Rate, Time};
+use tidegate_packet::{Addrs, FlowKeys, Handle, LinuxChange, LinuxVersion, Nanos, Pkt, Pool, Rate, Time};
 use tidegate_policy::dump::{CakeStats, ClassDump, QueueStats, Xstats};
 use tidegate_policy::{
     CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins, ClassParams, Errno, Kind, QdiscParams,
@@ -46,6 +46,7 @@ pub(crate) struct Cake {
     /// The present rate in bytes per second, which may follow what arrives.
     rate: u64,
     frame: u32,
+    linux: LinuxVersion,
     framing: Framing,
     tins: Vec<Tin>,
     current: usize,
@@ -106,6 +107,7 @@ impl Cake {
             },
             rate: 0,
             frame: device.max_frame,
+            linux: device.switches.linux,
             framing: Framing::default(),
             tins: (0..MOST).map(|_| Tin::default()).collect(),
             current: 0,
@@ -194,6 +196,8 @@ impl Cake {
         let shares = tins::shares(self.division(), self.rate);
         for (tin, (rate, quantum)) in self.tins.iter_mut().zip(shares) {
             tin.terms = tins::Terms::new(rate, self.frame, target_us, rtt_us);
+            tin.terms.law.exact = self.linux.has(LinuxChange::CakeRoots);
+            tin.terms.law.blue_last = self.linux.has(LinuxChange::CakeBlue);
             tin.quantum = quantum.max(1);
         }
         let whole = self.tins[0].terms;
@@ -362,6 +366,9 @@ impl Cake {
         (seen.window_bytes, seen.window_began) = (0, now.0);
         if now > Time(seen.followed) + FOLLOWS_EVERY {
             self.rate = (seen.peak * 15) >> 4;
+            if self.linux.has(LinuxChange::CakeAutorate) {
+                seen.followed = now.0;
+            }
             self.reconfigure();
         }
     }

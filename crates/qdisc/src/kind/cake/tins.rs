@@ -225,6 +225,7 @@ impl Terms {
             target: waiting,
             interval: (rtt + waiting - target).max(waiting * 2),
             frame_time,
+            ..cobalt::Params::default()
         };
         let quantum = if rate == 0 { 1514 } else { (rate >> 12).clamp(300, 1514) as u32 };
         Terms { rate: Rate(rate), pace, quantum, law }

@@ -16,7 +16,7 @@ use crate::classful::{Classful, InnerClasses};
 use crate::classify::{ClassifyResult, Consumed, classify, classify_at_class};
 use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Rehash, Visit};
-use crate::kind::{classful, inner_classes, rehashes};
+use crate::kind::{class_in_use, classful, inner_classes, rehashes};
 use crate::node::QdiscNode;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -261,7 +261,7 @@ impl Hfsc {
         let id = self.tree.class(at).id;
         let bound = filters.binds(id) || self.tree.classes.iter().any(|class| class.filters.binds(id));
         if self.tree.class(at).level > 0 || bound || at == ROOT {
-            return Err(TcError::bare(Errno::Busy));
+            return Err(class_in_use(cx, "HFSC class in use"));
         }
         self.tree.silence(at);
         self.hash.remove(id);

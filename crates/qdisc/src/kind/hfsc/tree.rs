@@ -38,6 +38,8 @@ pub(super) struct State {
     /// silent.
     kids_vt: u64,
     kids_left: u64,
+    /// It waited for its deadline when the qdisc was reset: it counts as served for ever.
+    stranded: bool,
     /// Times it became active, and its parent's count when it did last.
     pub(super) period: u32,
     parent_period: u32,
@@ -145,13 +147,17 @@ impl Tree {
         }
     }
 
-    /// Every queue was emptied: all begin again.
+    /// Every queue was emptied: all begin again, but those that waited for their deadline. Linux takes them
+    /// out of the tree and not the tree out of them: it holds them to be served, and so they never are
+    /// (recorded: down-up-hfsc).
     pub(super) fn forget(&mut self) {
-        (self.turns, self.waits, self.waiting) = (Orders::default(), Orders::default(), Ordered::default());
-        for class in &mut self.classes {
-            class.state = State::default();
+        for at in 0..self.classes.len() as u32 {
+            let stranded = self.class(at).state.stranded || self.waits.is_inside(at);
+            let class = self.class_mut(at);
+            class.state = State { stranded, ..State::default() };
             class.state.begin(&class.curves);
         }
+        (self.turns, self.waits, self.waiting) = (Orders::default(), Orders::default(), Ordered::default());
     }
 
     // --- activity
@@ -159,7 +165,8 @@ impl Tree {
     /// Is the class served, by whichever curve?
     pub(super) fn is_active(&self, at: u32) -> bool {
         let class = self.class(at);
-        class.curves.ls.is_some() && class.state.active > 0 || self.waits.is_inside(at)
+        let shares = class.curves.ls.is_some() && class.state.active > 0;
+        shares || class.state.stranded || self.waits.is_inside(at)
     }
 
     /// A leaf has its first packet, of `len` bytes.
@@ -199,6 +206,7 @@ impl Tree {
             self.account(at, 0, is_so);
         }
         self.waits.remove(&mut self.waiting, at);
+        self.class_mut(at).state.stranded = false;
     }
 
     fn begin_real_time(&mut self, at: u32, len: u32, now: u64) {

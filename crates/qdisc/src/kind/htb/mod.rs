@@ -10,7 +10,7 @@
 
 mod tree;
 
-use super::{NO_CHANGE, purge_queue};
+use super::{NO_CHANGE, class_in_use, purge_queue};
 use crate::algo::{ClassHash, Cost, Price, Sent};
 use crate::batch::{Batch, Budget, BuiltIn, ParentQdisc};
 use crate::classful::{Classful, InnerClasses};
@@ -332,12 +332,11 @@ impl Htb {
     }
 
     fn remove(&mut self, cx: &mut Context<'_>, filters: &mut FilterList, at: u32) -> Result<(), TcError> {
-        const IN_USE: TcError = TcError::bare(Errno::Busy);
         let id = self.tree.classes[at as usize].id;
         let bound = filters.binds(id)
             || self.hash.iter().any(|(_, c)| self.tree.classes[c as usize].filters.binds(id));
         if self.tree.classes[at as usize].children > 0 || bound {
-            return Err(IN_USE);
+            return Err(class_in_use(cx, "HTB class in use"));
         }
         self.hash.remove(id);
         let of_class = &mut self.tree.classes[at as usize].filters;

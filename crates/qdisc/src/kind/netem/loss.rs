@@ -1,7 +1,6 @@
 //! Which packets are dropped: each by chance, or by a chain of states.
 
-use super::Correlated;
-use tidegate_packet::RandomSource;
+use super::{Chance, Correlated};
 use tidegate_policy::NetemLoss;
 
 #[derive(Default)]
@@ -34,20 +33,20 @@ impl LossGenerator {
     }
 
     /// Whether this packet is dropped.
-    pub(super) fn should_drop(&mut self, source: &mut dyn RandomSource) -> bool {
+    pub(super) fn should_drop(&mut self, chance: &mut Chance<'_>) -> bool {
         match self.model {
-            NetemLoss::Random(probability) => self.random.happens(source, probability),
+            NetemLoss::Random(probability) => self.random.happens(chance, probability),
             NetemLoss::States { .. } => {
-                self.state = self.next(source.u32());
+                self.state = self.next(chance.u32());
                 matches!(self.state, State::LostAlone | State::Lost)
             }
             NetemLoss::Gilbert { p, r, h, k1 } => {
                 // What happens to the packet is decided in the state that it finds.
                 let good = self.state == State::Good;
-                if source.u32() < if good { p } else { r } {
+                if chance.u32() < if good { p } else { r } {
                     self.state = if good { State::Burst } else { State::Good };
                 }
-                if good { source.u32() < k1 } else { source.u32() > h }
+                if good { chance.u32() < k1 } else { chance.u32() > h }
             }
         }
     }

@@ -22,8 +22,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use loss::LossGenerator;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Handle, Pkt, RandomSource, Time};
-use tidegate_policy::dump::{ClassDump, QueueStats};
+use tidegate_packet::{Handle, Lfsr113, LinuxChange, Pkt, RandomSource, Time};
+use tidegate_policy::dump::{ClassDump, NetemStats, QueueStats, Xstats};
 use tidegate_policy::{
     Errno, Kind, NetemCorrelations, NetemDistribution, NetemParams, NetemProbability, NetemRate, NetemSlot,
     QdiscParams, TcError,
@@ -46,8 +46,12 @@ pub(crate) struct Netem {
     reordered: u32,
     /// Packets that were marked instead of dropped: they count as drops.
     marked: u32,
+    /// What Linux 7.2 counts.
+    counts: NetemStats,
     slot: Slot,
     waiting: Waiting,
+    /// Where its chances come from, if not from the kernel's generator.
+    own: Option<Lfsr113>,
     /// A packet whose copy is on its way.
     aside: Option<Pkt>,
     child: QdiscNode,
@@ -65,8 +69,8 @@ impl Correlated {
         Correlated { degree, last: random.u32() }
     }
 
-    fn draw(&mut self, random: &mut dyn RandomSource) -> u32 {
-        let value = random.u32();
+    fn draw(&mut self, chance: &mut Chance<'_>) -> u32 {
+        let value = chance.u32();
         if self.degree == 0 {
             return value;
         }
@@ -77,8 +81,30 @@ impl Correlated {
     }
 
     /// Does what has this probability happen?
-    fn happens(&mut self, random: &mut dyn RandomSource, probability: NetemProbability) -> bool {
-        probability > 0 && probability >= self.draw(random)
+    fn happens(&mut self, chance: &mut Chance<'_>, probability: NetemProbability) -> bool {
+        probability > 0 && probability >= self.draw(chance)
+    }
+}
+
+/// Where the draws come from that decide about packets.
+pub(crate) enum Chance<'a> {
+    Kernel(&'a mut dyn RandomSource),
+    Own(&'a mut Lfsr113),
+}
+
+impl<'a> Chance<'a> {
+    fn of(own: &'a mut Option<Lfsr113>, kernel: &'a mut dyn RandomSource) -> Chance<'a> {
+        match own {
+            Some(own) => Chance::Own(own),
+            None => Chance::Kernel(kernel),
+        }
+    }
+
+    pub(crate) fn u32(&mut self) -> u32 {
+        match self {
+            Chance::Kernel(source) => source.u32(),
+            Chance::Own(own) => own.next_u32(),
+        }
     }
 }
 
@@ -131,9 +157,14 @@ impl Netem {
             marked: 0,
             slot: Slot::default(),
             waiting: Waiting::default(),
+            counts: NetemStats::default(),
+            own: None,
             aside: None,
             child: QdiscNode::absent(),
         };
+        if cx.device.switches.linux.has(LinuxChange::NetemGenerator) {
+            netem.seed(cx.random.source.u64());
+        }
         netem.set(cx, params);
         Ok(netem)
     }
@@ -155,8 +186,18 @@ impl Netem {
         self.params.duplicate > 0
     }
 
+    /// Begins the generator of its own.
+    fn seed(&mut self, seed: u64) {
+        self.own = Some(Lfsr113::new(seed));
+        self.params.seed = Some(seed);
+    }
+
     fn set(&mut self, cx: &mut Context<'_>, params: &NetemParams) {
         let before = core::mem::replace(&mut self.params, params.clone());
+        self.params.seed = before.seed;
+        if let Some(seed) = params.seed.filter(|_| self.own.is_some()) {
+            self.seed(seed);
+        }
         let random_source = &mut *cx.random.source;
         self.counter = 0;
         if let Some(NetemCorrelations { delay, loss, duplicate }) = params.correlations {
@@ -192,7 +233,7 @@ impl Netem {
         let NetemParams { latency_ns, jitter_ns, .. } = self.params;
         let mut delay = latency_ns;
         if jitter_ns != 0 {
-            let draw = self.delay.draw(cx.random.source);
+            let draw = self.delay.draw(&mut Chance::of(&mut self.own, cx.random.source));
             delay = around(latency_ns, jitter_ns, draw, self.params.distribution.as_ref());
         }
         let mut from = cx.now.0;
@@ -203,6 +244,7 @@ impl Netem {
             }
             delay = delay.wrapping_add(sending_time(rate, len) as i64);
         }
+        self.counts.delayed += u64::from(delay != 0);
         from.wrapping_add_signed(delay)
     }
 
@@ -210,8 +252,8 @@ impl Netem {
     fn take_in(&mut self, cx: &mut Context<'_>, pkt: Pkt) {
         let gap = self.params.gap;
         let probability = self.reorder_probability();
-        let in_order =
-            gap == 0 || self.counter < gap - 1 || probability < self.reorders.draw(cx.random.source);
+        let chance = &mut Chance::of(&mut self.own, cx.random.source);
+        let in_order = gap == 0 || self.counter < gap - 1 || probability < self.reorders.draw(chance);
         if in_order {
             let at = self.time_to_send(cx, cx.pool.meta(&pkt).len);
             self.counter = self.counter.wrapping_add(1);
@@ -220,6 +262,7 @@ impl Netem {
             self.waiting.insert(at, pkt);
         } else {
             self.counter = 0;
+            self.counts.reordered += 1;
             self.reordered += 1;
             cx.pool.meta_mut(&pkt).scratch.0 = cx.now.0;
             self.waiting.put_first(cx.now.0, pkt);
@@ -236,7 +279,8 @@ impl Netem {
     /// A wrong bit.
     fn corrupt(&mut self, cx: &mut Context<'_>, pkt: &Pkt) {
         let Some((probability, _)) = self.params.corrupt else { return };
-        if self.errors.happens(cx.random.source, probability) {
+        if self.errors.happens(&mut Chance::of(&mut self.own, cx.random.source), probability) {
+            self.counts.corrupted += 1;
             let byte = cx.random.source.below(cx.pool.meta(pkt).frame_len);
             let bit = cx.random.source.below(8);
             cx.pool.corrupt(pkt, byte, bit);
@@ -245,7 +289,10 @@ impl Netem {
 
     fn next_slot(&mut self, cx: &mut Context<'_>) {
         let Some(slot) = &self.params.slot else { return };
-        let draw = cx.random.source.u32();
+        let draw = match slot.distribution {
+            None => cx.random.source.u32(),
+            Some(_) => Chance::of(&mut self.own, cx.random.source).u32(),
+        };
         let wait = match &slot.distribution {
             None => {
                 let width = slot.max_delay_ns.wrapping_sub(slot.min_delay_ns);
@@ -304,19 +351,28 @@ impl Discipline for Netem {
         _filters: &mut FilterList,
         pkt: Pkt,
     ) -> Enqueue {
-        // A copy is not copied again.
-        let copies = self.aside.is_none() && self.copies.happens(cx.random.source, self.params.duplicate);
-        if self.loss.should_drop(cx.random.source) {
+        // A copy is not copied again: in 6.1 not by the netem that made it, which has none beside it; in 7.2
+        // by none.
+        let known = cx.device.switches.linux.has(LinuxChange::NetemCopies) && cx.pool.is_duplicate(&pkt);
+        let chance = &mut Chance::of(&mut self.own, cx.random.source);
+        let may_copy = self.aside.is_none() && !known;
+        let copies = may_copy && self.copies.happens(chance, self.params.duplicate);
+        let lost = self.loss.should_drop(chance);
+        self.counts.duplicated += u64::from(copies);
+        if lost {
             if self.params.ecn && cx.pool.meta_mut(&pkt).set_ce() {
-                self.marked += 1;
+                self.counts.ecn_marked += 1;
+                self.marked += u32::from(!cx.device.switches.linux.has(LinuxChange::NetemMarks));
                 // Both copies' bytes are the same ones in Linux.
                 if let Some(original) = &self.aside {
                     cx.pool.meta_mut(original).set_ce();
                 }
             } else if copies {
                 // Lost and copied is neither.
+                self.counts.dropped += 1;
                 return self.admit(cx, own, pkt, None);
             } else {
+                self.counts.dropped += 1;
                 cx.drop(own.handle, pkt, DropReason::Early);
                 return Enqueue::DroppedSilently;
             }
@@ -327,6 +383,10 @@ impl Discipline for Netem {
 
     fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         loop {
+            if cx.copied.is_some() {
+                // A netem below has made a copy: the root takes it before anything else goes on.
+                return Dequeue::Throttled;
+            }
             if let Some(pkt) = self.waiting.take_first() {
                 return Dequeue::Packet(pkt);
             }
@@ -376,6 +436,10 @@ impl Discipline for Netem {
 
     fn params(&self) -> QdiscParams {
         QdiscParams::Netem(Box::new(self.params.clone()))
+    }
+
+    fn xstats(&mut self, _now: Time) -> Xstats {
+        self.own.as_ref().map_or(Xstats::None, |_| Xstats::Netem(self.counts))
     }
 
     fn amend_stats(&self, stats: &mut QueueStats) {
@@ -480,8 +544,9 @@ mod tests {
             }
         }
         let mut random = Correlated::begin(&mut Given(0x8000_0000), 0x7fff_ffff);
-        assert_eq!(random.draw(&mut Given(0)), 0x4000_0000);
-        assert_eq!(random.draw(&mut Given(0)), 0x2000_0000);
-        assert_eq!(Correlated::default().draw(&mut Given(7)), 7);
+        let draw = |random: &mut Correlated, given| random.draw(&mut Chance::Kernel(&mut Given(given)));
+        assert_eq!(draw(&mut random, 0), 0x4000_0000);
+        assert_eq!(draw(&mut random, 0), 0x2000_0000);
+        assert_eq!(draw(&mut Correlated::default(), 7), 7);
     }
 }

@@ -15,8 +15,8 @@ use crate::classful::Classful;
 use crate::classify::{Consumed, choose_class};
 use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
-use crate::kind::NO_CHANGE;
 use crate::kind::classful;
+use crate::kind::{NO_CHANGE, class_in_use};
 use crate::node::QdiscNode;
 use aggregates::{Aggregate, Aggregates, ONE};
 use alloc::string::String;
@@ -344,7 +344,7 @@ impl Qfq {
     fn remove(&mut self, cx: &mut Context<'_>, filters: &FilterList, id: Handle) -> Result<(), TcError> {
         let at = self.find(id).ok_or(TcError::bare(Errno::NoEnt))?;
         if filters.binds(id) {
-            return Err(TcError::bare(Errno::Busy));
+            return Err(class_in_use(cx, "sch_qfq: QFQ class in use"));
         }
         self.silence(at);
         self.hash.remove(id);

@@ -96,7 +96,7 @@ const LATER_TARGETS: [&str; 24] = [
 const OF_V4: [&str; 3] = ["CLUSTERIP", "TTL", "ttl"];
 const OF_V6: [&str; 12] =
     ["DNPT", "HL", "SNPT", "dst", "eui64", "frag", "hbh", "hl", "ipv6header", "mh", "rt", "srh"];
-/// Extensions of scripts for kernels that were patched for them, with what does the same today.
+/// Extensions of scripts for kernels that were patched or extended for them, with what does the same today.
 const PATCHED: [(&str, &str); 3] = [
     (
         "IMQ",
@@ -104,7 +104,10 @@ const PATCHED: [(&str, &str); 3] = [
         dev ifb0).",
     ),
     ("layer7", "No Linux has layer7 unpatched: match ports, or marks that a DPI program sets."),
-    ("ipp2p", "No Linux has ipp2p unpatched: match ports, or marks that a DPI program sets."),
+    (
+        "ipp2p",
+        "ipp2p comes with xtables-addons, not with Linux: match ports, or marks that a DPI program sets.",
+    ),
 ];
 /// The syslog level of a log entry, by default.
 const WARNING: u8 = 4;
@@ -126,7 +129,7 @@ const MATCHES: [&str; 15] = [
     "tos",
     "comment",
 ];
-/// The refusal of an extension that no unpatched kernel has.
+/// The refusal of an extension that Linux itself has not.
 fn patched(what: &str, name: &str, place: usize) -> Option<Refusal> {
     let (_, remedy) = PATCHED.iter().find(|(own, _)| *own == name)?;
     Some(

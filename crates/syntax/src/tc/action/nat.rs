@@ -1,12 +1,12 @@
 //! `nat ingress|egress OLD NEW`.
 
 use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
-use crate::Env;
 use crate::json::Json;
 use crate::tc::command_line::ShowFlags;
 use crate::tc::prefix::parse_prefix4;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
+use crate::{Env, TcChange};
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{Act, Action, Control, Nat};
 
@@ -19,7 +19,7 @@ pub(super) const ROW: Row = Row {
     lead: Some("\n\t "),
 };
 
-fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
+fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Failed> {
     const FORM: &str =
         "Addresses are rewritten so: action nat egress 10.0.0.0/24 192.0.2.0 (ingress: destinations).";
     let direction = words.need()?;
@@ -31,17 +31,21 @@ fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     let (old, mask) = parse_prefix4(words.need()?).ok_or_else(wrong)?;
     let (new, _) = parse_prefix4(words.need()?).ok_or_else(wrong)?;
     let control = control_after(words)?.unwrap_or(Control::Pass);
-    // tc shifts a word by all its bits for a prefix of none, and the processor leaves it as it was.
-    let mask = if mask == 0 { u32::MAX } else { mask };
+    // tc 6.1 shifts a word by all its bits for a prefix of none, and the processor leaves it as it was.
+    let mask = if mask == 0 && !env.tc.has(TcChange::NatWords) { u32::MAX } else { mask };
     let nat = Nat { egress, old: old.into(), new: new.into(), mask, control };
     let index = own_index(words, |_| "Nat: Illegal \"index\"".into())?;
     Ok(Action { index, ..Act::Nat(nat).into() })
 }
 
-fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
+fn show(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     let Act::Nat(nat) = &dump.action.act else { return };
     let direction = if nat.egress { "egress" } else { "ingress" };
-    let old = format!("{}/{}", nat.old, printed_prefix(nat.mask));
+    let prefix = match flags.tc.has(TcChange::NatWords) {
+        true => nat.mask.count_ones(),
+        false => printed_prefix(nat.mask),
+    };
+    let old = format!("{}/{prefix}", nat.old);
     entry.say(&format!(" nat {direction} {old} {} {}", nat.new, control_name(nat.control)));
     entry.member("direction", Json::text(direction));
     entry.member("old_addr", Json::text(old));
@@ -49,8 +53,8 @@ fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     entry.member("control_action", type_of(nat.control));
 }
 
-/// The prefix length that tc prints for a mask: it looks for the first bit that is set with the bytes in the
-/// wrong order.
+/// The prefix length that tc 6.1 prints for a mask: it looks for the first bit that is set with the bytes
+/// in the wrong order.
 fn printed_prefix(mask: u32) -> u32 {
     match mask.swap_bytes().trailing_zeros() {
         32 => 0,

@@ -6,8 +6,12 @@ use crate::tc::command_line::ShowFlags;
 use crate::tc::options::link_layer;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
-use crate::units::{bytes_of, parse_rate, parse_size, parse_size_cell, print_rate, print_size, ticks_of};
+use crate::units::{
+    bytes_of, fine_bytes_of, fine_ticks_of, parse_rate, parse_size, parse_size_cell, print_rate,
+    print_size_of, ticks_of,
+};
 use crate::{Env, Refusal};
+use crate::{TcChange, TcVersion};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{Act, Action, Control, LinkLayer, Police, RateSpec, Ticks};
@@ -22,8 +26,8 @@ pub(super) const ROW: Row = Row {
     lead: None,
 };
 
-fn action(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
-    let (police, index) = parse(words)?;
+fn action(words: &mut Words<'_>, env: &Env) -> Result<Action, Failed> {
+    let (police, index) = parse(words, env.tc)?;
     Ok(Action { index, ..Act::Police(police).into() })
 }
 
@@ -53,7 +57,7 @@ struct PoliceWords {
 }
 
 /// Reads the words after `police`; beside it its number.
-pub(super) fn parse(words: &mut Words<'_>) -> Result<(Police, u32), Failed> {
+pub(super) fn parse(words: &mut Words<'_>, tc: TcVersion) -> Result<(Police, u32), Failed> {
     let mut given = PoliceWords::default();
     words.peek().ok_or_else(|| Refusal::incomplete().at(words.place()))?;
     while let Some(word) = words.peek() {
@@ -62,7 +66,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<(Police, u32), Failed> {
         }
         given.any = true;
     }
-    given.finish()
+    given.finish(tc)
 }
 
 /// The option that a word is or, where tc looks no further than the word goes, begins; else the word itself.
@@ -244,8 +248,12 @@ impl PoliceWords {
         Ok(())
     }
 
-    fn finish(self) -> Result<(Police, u32), Failed> {
+    fn finish(self, tc: TcVersion) -> Result<(Police, u32), Failed> {
         self.check()?;
+        let ticks = |rate, units| match tc.has(TcChange::FineTicks) {
+            true => fine_ticks_of(rate, units, true),
+            false => ticks_of(rate, units),
+        };
         let spec = |rate: Rate| RateSpec {
             rate,
             overhead: self.overhead,
@@ -253,17 +261,18 @@ impl PoliceWords {
             linklayer: self.layer,
         };
         let rate = self.rate.filter(|rate| rate.0 > 0);
-        let packets = self.packets.unwrap_or(0);
+        let (packets, packets_burst) = (self.packets.unwrap_or(0), self.packets_burst.unwrap_or(0));
         let police = Police {
             rate: rate.map(spec),
-            burst: rate.map_or_else(Default::default, |rate| {
-                ticks_of(rate, self.burst.map_or(0, |(bytes, _)| bytes))
-            }),
+            burst: rate
+                .map_or_else(Default::default, |rate| ticks(rate, self.burst.map_or(0, |(bytes, _)| bytes))),
             mtu: self.longest(),
             peak: self.peak.map(spec),
             average: self.average,
             packets,
-            packets_burst: packet_ticks(packets, self.packets_burst.unwrap_or(0)),
+            packets_burst: u64::from(
+                ticks(Rate(packets), u32::try_from(packets_burst).unwrap_or(u32::MAX)).0,
+            ),
             exceed: self.exceed.unwrap_or(Control::Reclassify),
             conform: self.conform,
         };
@@ -331,21 +340,14 @@ impl PoliceWords {
     }
 }
 
-/// How long so many packets take at so many a second, in ticks.
-fn packet_ticks(rate: u64, packets: u64) -> u64 {
-    if rate == 0 { 0 } else { u64::from(ticks_of(Rate(rate), u32::try_from(packets).unwrap_or(u32::MAX)).0) }
-}
-
 fn show(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     let Act::Police(police) = &dump.action.act else { return };
+    let bytes_of = if flags.tc.has(TcChange::FineTicks) { fine_bytes_of } else { bytes_of };
+    let size = |bytes| print_size_of(bytes, flags.tc);
     let index = dump.action.index;
     let rate = police.rate.map_or(Rate(0), |spec| spec.rate);
     entry.number("index", index, &format!(" police {index:#x} rate {}", print_rate(rate, flags.iec)));
-    entry.say(&format!(
-        " burst {} mtu {} ",
-        print_size(bytes_of(rate, police.burst)),
-        print_size(police.mtu)
-    ));
+    entry.say(&format!(" burst {} mtu {} ", size(bytes_of(rate, police.burst)), size(police.mtu)));
     if let Some(peak) = police.peak {
         entry.say(&format!("peakrate {} ", print_rate(peak.rate, flags.iec)));
     }

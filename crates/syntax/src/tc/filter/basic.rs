@@ -23,7 +23,7 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
             _ if begins(word, "match") => params.terms = ematch::parse_before_end(words, &unknown)?,
             _ if begins(word, "classid") || word == "flowid" => params.classid = Some(class(words)?),
             _ if begins(word, "action") => action::replace(&mut actions, action::parse(words, env)?),
-            _ if begins(word, "police") => actions = action::old_police(words)?,
+            _ if begins(word, "police") => actions = action::old_police(words, env)?,
             "help" => return Err(Refusal { stderr: BASIC.help(), code: 1, ..Refusal::default() }),
             _ => {
                 return Err(unknown(word, words).remedy(

@@ -18,7 +18,7 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
         match word {
             _ if begins(word, "match") => params.terms = ematch::parse_before_end(words, &unknown)?,
             _ if begins(word, "action") => action::replace(&mut actions, action::parse(words, env)?),
-            _ if begins(word, "police") => actions = action::old_police(words)?,
+            _ if begins(word, "police") => actions = action::old_police(words, env)?,
             "help" => return Err(Refusal { stderr: CGROUP.help(), code: 1, ..Refusal::default() }),
             _ => return Err(unknown(word, words).remedy("cgroup takes match and an expression, and action.")),
         }

@@ -64,7 +64,7 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
                 params.baseclass = Some(class.ok_or_else(|| illegal("baseclass", "", text, words.last()))?);
             }
             _ if begins(word, "action") => action::replace(&mut actions, action::parse(words, env)?),
-            _ if begins(word, "police") => actions = action::old_police(words)?,
+            _ if begins(word, "police") => actions = action::old_police(words, env)?,
             _ if begins(word, "match") => {
                 if words.peek().is_none() {
                     words.need()?;

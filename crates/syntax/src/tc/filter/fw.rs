@@ -34,7 +34,7 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
         match word {
             _ if begins(word, "classid") || begins(word, "flowid") => params.classid = Some(class(words)?),
             _ if begins(word, "action") => action::replace(&mut actions, action::parse(words, env)?),
-            _ if begins(word, "police") => actions = action::old_police(words)?,
+            _ if begins(word, "police") => actions = action::old_police(words, env)?,
             "indev" => params.indev = Some(Indev::named(words.need()?)),
             "help" => return Err(Refusal { stderr: FW.help(), code: 1, ..Refusal::default() }),
             _ => {

@@ -38,7 +38,7 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
             }
             _ if begins(word, "classid") || word == "flowid" => params.classid = Some(class(words)?),
             _ if begins(word, "action") => action::replace(&mut actions, action::parse(words, env)?),
-            _ if begins(word, "police") => actions = action::old_police(words)?,
+            _ if begins(word, "police") => actions = action::old_police(words, env)?,
             "help" => return Err(Refusal { stderr: ROUTE.help(), code: 1, ..Refusal::default() }),
             _ => {
                 return Err(Refusal::new(1, format!("What is \"{word}\"?"))

@@ -10,7 +10,7 @@ use crate::tc::prefix::{parse_prefix4, parse_prefix6};
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::units::parse_classid;
-use crate::{Env, Refusal};
+use crate::{Env, Refusal, TcChange};
 use tidegate_policy::spec::U32;
 use tidegate_policy::{Action, FilterParams, Indev, U32Key, U32Offset, U32OffsetField, U32Params};
 
@@ -59,7 +59,8 @@ fn options(words: &mut Words<'_>, env: &Env) -> Result<Options, Refusal> {
             "flowid" => params.classid = Some(classid(words)?),
             _ if begins(word, "offset") => {
                 let place = words.place();
-                params.offset = offset(words).map_err(|failed| failed.named("offset", place))?;
+                params.offset =
+                    offset(words, params.offset).map_err(|failed| failed.named("offset", place))?;
             }
             _ if begins(word, "order") => {
                 let text = words.need()?;
@@ -97,7 +98,7 @@ fn options(words: &mut Words<'_>, env: &Env) -> Result<Options, Refusal> {
             "skip_hw" => params.skip_hw = true,
             "indev" => params.indev = Some(Indev::named(words.need()?)),
             _ if begins(word, "action") => action::replace(&mut read.actions, action::parse(words, env)?),
-            _ if begins(word, "police") => read.actions = action::old_police(words)?,
+            _ if begins(word, "police") => read.actions = action::old_police(words, env)?,
             "help" => return Err(Refusal { stderr: U32.help(), code: 1, ..Refusal::default() }),
             _ if begins(word, "classid") => params.classid = Some(classid(words)?),
             _ => {
@@ -186,10 +187,10 @@ impl Failed {
     }
 }
 
-/// `offset [at OFFSET] [mask MASK] [shift N] [plus N] [eat]`.
-fn offset(words: &mut Words<'_>) -> Result<U32Offset, Failed> {
-    let mut offset = U32Offset::default();
-    let mut field = None::<U32OffsetField>;
+/// `offset [at OFFSET] [mask MASK] [shift N] [plus N] [eat]`; what one `offset` sets stays where the next one
+/// sets something else.
+fn offset(words: &mut Words<'_>, mut offset: U32Offset) -> Result<U32Offset, Failed> {
+    let mut field: Option<U32OffsetField> = offset.field;
     while let Some(word) = words.peek() {
         let Some(word) = ["mask", "shift", "at", "plus", "eat"].into_iter().find(|name| begins(word, name))
         else {
@@ -522,8 +523,14 @@ fn at(words: &mut Words<'_>, offset: i32, next: i32) -> Result<(i32, i32), Faile
         Some(rest) => (rest.strip_prefix('+').unwrap_or("x"), -1),
         None => (text, next),
     };
-    let offset = i32_in(text, 0).filter(|offset| offset.unsigned_abs() < 1 << 24);
-    Ok((offset.ok_or_else(|| Failed::why("`at` takes an offset in bytes: at 20, at nexthdr+0."))?, next))
+    let offset = i32_in(text, 0);
+    let offset = offset.ok_or_else(|| Failed::why("`at` takes an offset in bytes: at 20, at nexthdr+0."))?;
+    if offset.unsigned_abs() >= 1 << 24 {
+        return Err(Failed::why(
+            "Linux accepts this offset; tidegate does not: no packet has so many bytes.",
+        ));
+    }
+    Ok((offset, next))
 }
 
 /// A policer without `action` is listed before `indev`, its counters and all other actions behind.
@@ -566,7 +573,7 @@ fn body(filter: &ListedFilter<'_>, params: &U32Params) -> Entry {
             entry.member("terminal", Json::Bool(true));
         }
         Some(class) => {
-            entry.say(&format!("*flowid {class} "));
+            entry.say(&format!("{}flowid {class} ", if flags.tc.has(TcChange::U32Words) { "" } else { "*" }));
             entry.member("flowid", Json::text(class.to_string()));
         }
         None if !actions.is_empty() => entry.say("terminal flowid "),

@@ -1,7 +1,6 @@
 //! cake.
 
 use super::row::Syntax;
-use crate::Refusal;
 use crate::json::Json;
 use crate::number::{i32_in, u32_in};
 use crate::tc::command_line::ShowFlags;
@@ -10,6 +9,7 @@ use crate::tc::show::Entry;
 use crate::tc::spelling::ListedValue;
 use crate::tc::words::Words;
 use crate::units::{parse_rate, parse_size, parse_time, print_rate, print_size, print_time};
+use crate::{Refusal, TcChange};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::{CakeFlowStats, CakeStats, CakeTinStats, ClassDump, QdiscDump, Xstats};
 use tidegate_policy::spec::{OptionSpec, ValueKind};
@@ -37,11 +37,11 @@ impl Syntax for Cake {
 
     fn show_stats(&self, dump: &QdiscDump, flags: &ShowFlags, entry: &mut Entry) {
         if let (Xstats::Cake(stats), QdiscParams::Cake(params)) = (&dump.xstats, &dump.params) {
-            show_stats(stats, params.tins.unwrap_or_default(), flags.iec, entry);
+            show_stats(stats, params.tins.unwrap_or_default(), flags, entry);
         }
     }
 
-    fn show_class_stats(&self, dump: &ClassDump, entry: &mut Entry) {
+    fn show_class_stats(&self, dump: &ClassDump, _flags: &ShowFlags, entry: &mut Entry) {
         if let Xstats::CakeFlow(flow) = &dump.xstats {
             show_flow(flow, entry);
         }
@@ -302,7 +302,8 @@ fn show_framing(params: &CakeParams, entry: &mut Entry) {
 }
 
 /// The counters: those of the whole, then a table of the tins.
-fn show_stats(stats: &CakeStats, tins: CakeTins, iec: bool, entry: &mut Entry) {
+fn show_stats(stats: &CakeStats, tins: CakeTins, flags: &ShowFlags, entry: &mut Entry) {
+    let iec = flags.iec;
     entry.number(
         "memory_used",
         stats.memory_used,
@@ -317,6 +318,10 @@ fn show_stats(stats: &CakeStats, tins: CakeTins, iec: bool, entry: &mut Entry) {
     let (least, most) = stats.adjusted_sizes;
     entry.number("min_adj_size", least, &format!(" min/max overhead-adjusted size: {least:>8}"));
     entry.number("max_adj_size", most, &format!(" /{most:>8}\n"));
+    if flags.tc.has(TcChange::CakeWords) {
+        // Queues that share a rate, of a device that has several: there are none.
+        entry.number("active_queues", 0, &format!(" active queues: {:>25}\n", 0));
+    }
     let offset = stats.header_offset;
     entry.number("avg_hdr_offset", offset, &format!(" average network hdr offset: {offset:>12}\n\n"));
     entry.say(&table(stats, tins, iec));

@@ -23,7 +23,7 @@ impl Syntax for Drr {
         }
     }
 
-    fn show_class_stats(&self, dump: &ClassDump, entry: &mut Entry) {
+    fn show_class_stats(&self, dump: &ClassDump, _flags: &ShowFlags, entry: &mut Entry) {
         if let Xstats::DrrClass { deficit } = &dump.xstats {
             entry.size("deficit", *deficit, " deficit {} \n");
         }

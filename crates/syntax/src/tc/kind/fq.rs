@@ -2,16 +2,19 @@
 
 use super::row::Syntax;
 use crate::Refusal;
+use crate::TcChange;
 use crate::json::Json;
+use crate::number::{i32_in, u32_in};
 use crate::tc::command_line::ShowFlags;
-use crate::tc::options::{Reader, Values};
+use crate::tc::options::{Reader, Take, Values};
 use crate::tc::show::{Entry, time};
 use crate::tc::spelling::{ListedValue, Spelling};
 use crate::tc::words::Words;
 use crate::units::{print_nanos, print_rate};
-use tidegate_packet::Rate;
+use tidegate_packet::{LinuxChange, Rate};
 use tidegate_policy::dump::{FqStats, QdiscDump, Xstats};
-use tidegate_policy::{FqParams, QdiscParams};
+use tidegate_policy::spec::OptionSpec;
+use tidegate_policy::{FQ_NEWER, FqBands, FqParams, QdiscParams};
 
 pub(super) struct Fq;
 
@@ -22,8 +25,11 @@ impl Syntax for Fq {
         words: &mut Words<'_>,
         _stderr: &mut String,
     ) -> Result<Option<QdiscParams>, Refusal> {
-        let values = reader.options(words)?;
-        Ok(Some(QdiscParams::Fq(read(&values))))
+        let is_newer = reader.env.tc.has(TcChange::FqWords) || reader.env.linux.has(LinuxChange::FqBands);
+        let mut given = FqWords::default();
+        reader.each(if is_newer { FQ_NEWER } else { reader.table() }, words, &mut given)?;
+        let FqWords { values, priomap, weights } = given;
+        Ok(Some(QdiscParams::Fq(FqParams { priomap, weights, ..read(&values) })))
     }
 
     fn show(&self, dump: &QdiscDump, flags: &ShowFlags, entry: &mut Entry) {
@@ -32,9 +38,9 @@ impl Syntax for Fq {
         }
     }
 
-    fn show_stats(&self, dump: &QdiscDump, _flags: &ShowFlags, entry: &mut Entry) {
+    fn show_stats(&self, dump: &QdiscDump, flags: &ShowFlags, entry: &mut Entry) {
         if let Xstats::Fq(stats) = &dump.xstats {
-            show_stats(stats, entry);
+            show_stats(stats, flags, entry);
         }
     }
 
@@ -59,6 +65,100 @@ impl Syntax for Fq {
     }
 }
 
+/// The options read so far.
+#[derive(Default)]
+struct FqWords {
+    values: Values,
+    priomap: Option<[u8; 16]>,
+    weights: Option<[i32; FqBands::COUNT]>,
+}
+
+impl Take for FqWords {
+    fn option(
+        &mut self,
+        reader: &Reader<'_>,
+        option: &'static OptionSpec,
+        word: &str,
+        words: &mut Words<'_>,
+    ) -> Result<(), Refusal> {
+        match option.key {
+            "bands" => {
+                refuse_again("bands", self.priomap.is_some(), words)?;
+                self.priomap = Some(priomap(words)?);
+            }
+            "weights" => {
+                refuse_again("weights", self.weights.is_some(), words)?;
+                self.weights = Some(weights(words)?);
+            }
+            _ => return reader.one(option, word, words, &mut self.values),
+        }
+        Ok(())
+    }
+}
+
+fn refuse_again(name: &str, given: bool, words: &Words<'_>) -> Result<(), Refusal> {
+    match given {
+        false => Ok(()),
+        true => Err(Refusal::new(1, format!("Duplicate \"{name}\""))
+            .at(words.last())
+            .remedy(format!("Give {name} once."))),
+    }
+}
+
+/// What follows `bands`: `3 priomap` and sixteen bands.
+fn priomap(words: &mut Words<'_>) -> Result<[u8; 16], Refusal> {
+    const REMEDY: &str =
+        "There are three bands: bands 3 priomap and the band, 0 to 2, of each of 16 priorities.";
+    let refusal = |line: String, words: &Words<'_>| Refusal::new(1, line).at(words.last()).remedy(REMEDY);
+    match u32_in(words.need()?, 10) {
+        Some(3) => {}
+        Some(_) => return Err(refusal("\"bands\" must be 3".to_owned(), words)),
+        None => return Err(refusal("Illegal \"bands\"".to_owned(), words)),
+    }
+    if words.need()? != "priomap" {
+        return Err(refusal("\"priomap\" expected".to_owned(), words));
+    }
+    let mut map = [0; 16];
+    for band in &mut map {
+        let Some(word) = words.take() else {
+            return Err(refusal("Not enough elements in priomap".to_owned(), words));
+        };
+        *band = match u32_in(word, 10) {
+            Some(number @ 0..=2) => number as u8,
+            Some(number) => return Err(refusal(format!("\"priomap\" element {number} too big"), words)),
+            None => {
+                let line = "Illegal \"priomap\" element, number in [0..2] expected";
+                return Err(refusal(line.to_owned(), words));
+            }
+        };
+    }
+    Ok(map)
+}
+
+/// What follows `weights`.
+fn weights(words: &mut Words<'_>) -> Result<[i32; FqBands::COUNT], Refusal> {
+    let refusal = |line: String, words: &Words<'_>| {
+        Refusal::new(1, line)
+            .at(words.last())
+            .remedy(format!("weights takes three numbers of bytes, each at least {}.", FqBands::LEAST_WEIGHT))
+    };
+    let mut weights = [0; FqBands::COUNT];
+    for weight in &mut weights {
+        let Some(word) = words.take() else {
+            return Err(refusal("Not enough elements in weights".to_owned(), words));
+        };
+        *weight = match i32_in(word, 10) {
+            Some(number) if number >= FqBands::LEAST_WEIGHT => number,
+            Some(number) => return Err(refusal(format!("\"weight\" element {number} too small"), words)),
+            None => {
+                let line = "Illegal \"weights\" element, positive number expected";
+                return Err(refusal(line.to_owned(), words));
+            }
+        };
+    }
+    Ok(weights)
+}
+
 fn read(values: &Values) -> FqParams {
     let rate = |key: &str| values.rate(key).map(|rate| rate.0 as u32);
     FqParams {
@@ -76,6 +176,8 @@ fn read(values: &Values) -> FqParams {
         timer_slack_ns: values.number("timer_slack"),
         horizon_us: values.number("horizon"),
         horizon_drop: values.switch("horizon_drop", "horizon_cap"),
+        offload_horizon_us: values.number("offload_horizon"),
+        ..FqParams::default()
     }
 }
 
@@ -98,6 +200,15 @@ fn show(params: &FqParams, flags: &ShowFlags, entry: &mut Entry) {
         entry.say("nopacing ");
         entry.member("pacing", Json::Bool(false));
     }
+    let newer = flags.tc.has(TcChange::FqWords);
+    if let Some(map) = params.priomap.filter(|_| newer) {
+        entry.number("bands", FqBands::COUNT as u32, "bands 3 ");
+        // tc 7.2 writes the blank into the names of JSON, too.
+        numbers("priomap ", &map.map(u32::from), entry);
+    }
+    if let Some(weights) = params.weights.filter(|_| newer) {
+        numbers("weights ", &weights.map(i32::cast_unsigned), entry);
+    }
     entry.size("quantum", number(params.quantum), "quantum {} ");
     entry.size("initial_quantum", number(params.initial_quantum), "initial_quantum {} ");
     if let Some(rate) = params.max_rate.filter(|rate| *rate != u32::MAX) {
@@ -117,12 +228,28 @@ fn show(params: &FqParams, flags: &ShowFlags, entry: &mut Entry) {
     let beyond = if params.horizon_drop == Some(true) { "horizon_drop" } else { "horizon_cap" };
     entry.say(&format!("{beyond} "));
     entry.member(beyond, Json::Number("null".into()));
+    if let Some(us) = params.offload_horizon_us.filter(|_| newer) {
+        time("offload_horizon", us, entry);
+    }
 }
 
-fn show_stats(stats: &FqStats, entry: &mut Entry) {
+/// A list, and the blanks between its numbers.
+fn numbers(name: &'static str, list: &[u32], entry: &mut Entry) {
+    entry.say(name);
+    list.iter().for_each(|number| entry.say(&format!("{number} ")));
+    entry.member(name, Json::Numbers(list.to_vec()));
+}
+
+fn show_stats(stats: &FqStats, flags: &ShowFlags, entry: &mut Entry) {
+    const WAITING: [&str; FqBands::COUNT] = ["band0_pkts", "band1_pkts", "band2_pkts"];
+    const DROPPED: [&str; FqBands::COUNT] = ["band0_drops", "band1_drops", "band2_drops"];
+    let newer = flags.tc.has(TcChange::FqWords);
     entry.number("flows", stats.flows, &format!("  flows {}", stats.flows));
     entry.number("inactive", stats.inactive, &format!(" (inactive {}", stats.inactive));
     entry.number("throttled", stats.throttled, &format!(" throttled {})", stats.throttled));
+    for (name, packets) in WAITING.iter().zip(stats.band_packets).filter(|_| newer) {
+        entry.number(name, packets, &format!(" {name} {packets}"));
+    }
     if stats.next_packet_ns > 0 {
         entry.number(
             "next_packet_delay",
@@ -132,6 +259,9 @@ fn show_stats(stats: &FqStats, entry: &mut Entry) {
     }
     entry.number("gc", stats.gc, &format!("\n  gc {}", stats.gc));
     entry.number("highprio", stats.highprio, &format!(" highprio {}", stats.highprio));
+    if newer && stats.fastpath > 0 {
+        entry.number("fastpath", stats.fastpath, &format!(" fastpath {}", stats.fastpath));
+    }
     entry.number("throttled", stats.throttled_times, &format!(" throttled {}", stats.throttled_times));
     if stats.latency_ns > 0 {
         entry.number(
@@ -146,8 +276,13 @@ fn show_stats(stats: &FqStats, entry: &mut Entry) {
     if stats.flows_plimit > 0 {
         entry.number("flows_plimit", stats.flows_plimit, &format!(" flows_plimit {}", stats.flows_plimit));
     }
-    if stats.too_long > 0 {
-        entry.number("pkts_too_long", stats.too_long, &format!("\n pkts_too_long {}", stats.too_long));
+    let more = [("pkts_too_long", stats.too_long, true)]
+        .into_iter()
+        .chain(DROPPED.into_iter().zip(stats.band_drops).map(|(name, drops)| (name, drops, newer)));
+    let mut lead = "\n ";
+    for (name, packets, _) in more.filter(|(_, packets, known)| *known && *packets > 0) {
+        entry.number(name, packets, &format!("{lead}{name} {packets}"));
+        lead = " ";
     }
     entry.say("\n");
 }

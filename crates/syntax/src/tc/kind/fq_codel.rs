@@ -38,7 +38,7 @@ impl Syntax for FqCodel {
         }
     }
 
-    fn show_class_stats(&self, dump: &ClassDump, entry: &mut Entry) {
+    fn show_class_stats(&self, dump: &ClassDump, _flags: &ShowFlags, entry: &mut Entry) {
         if let Xstats::FqCodelClass { deficit, codel } = &dump.xstats {
             entry.number("deficit", *deficit, &format!("  deficit {deficit}"));
             entry.number("count", codel.count, &format!(" count {}", codel.count));

@@ -1,13 +1,13 @@
 //! hfsc: curves have two notations.
 
 use super::row::Syntax;
-use crate::Refusal;
 use crate::json::Json;
 use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::units::{parse_size, parse_time, print_rate, print_time};
+use crate::{Refusal, TcChange};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::{ClassDump, QdiscDump, Xstats};
 use tidegate_policy::spec::{OptionSpec, ValueKind};
@@ -31,9 +31,10 @@ impl Syntax for Hfsc {
         read_class(reader, words).map(ClassParams::Hfsc)
     }
 
-    fn show(&self, dump: &QdiscDump, _flags: &ShowFlags, entry: &mut Entry) {
+    fn show(&self, dump: &QdiscDump, flags: &ShowFlags, entry: &mut Entry) {
         if let QdiscParams::Hfsc(HfscParams { default: default @ 1.. }) = &dump.params {
-            entry.say(&format!("default {default:x} "));
+            let lead = if flags.tc.has(TcChange::HfscWords) { " default 0x" } else { "default " };
+            entry.say(&format!("{lead}{default:x} "));
             entry.member("default", Json::text(format!("{default:#x}")));
         }
     }
@@ -44,7 +45,7 @@ impl Syntax for Hfsc {
         }
     }
 
-    fn show_class_stats(&self, dump: &ClassDump, entry: &mut Entry) {
+    fn show_class_stats(&self, dump: &ClassDump, flags: &ShowFlags, entry: &mut Entry) {
         if let Xstats::HfscClass { work, rtwork, period, level } = &dump.xstats {
             entry.number("period", *period, &format!(" period {period} "));
             for (name, bytes) in [("work", work), ("rtwork", rtwork)] {
@@ -52,7 +53,8 @@ impl Syntax for Hfsc {
                     entry.number(name, *bytes, &format!("{name} {bytes} bytes "));
                 }
             }
-            entry.number("level", *level, &format!("level {level} \n\n"));
+            let lead = if flags.tc.has(TcChange::HfscWords) { " " } else { "" };
+            entry.number("level", *level, &format!("{lead}level {level} \n\n"));
         }
     }
 }

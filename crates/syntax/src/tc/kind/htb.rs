@@ -7,7 +7,8 @@ use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Values, rate_spec};
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
-use crate::units::{bytes_of, default_burst, print_rate, print_size, ticks_of};
+use crate::units::{bytes_of, default_burst, fine_bytes_of, fine_ticks_of, print_rate, print_size, ticks_of};
+use crate::{TcChange, TcVersion};
 use tidegate_policy::dump::{ClassDump, QdiscDump, Xstats};
 use tidegate_policy::{ClassParams, HtbClassParams, HtbParams, LinkLayer, QdiscParams, RateSpec, Ticks};
 
@@ -26,7 +27,7 @@ impl Syntax for Htb {
 
     fn class(&self, reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ClassParams, Refusal> {
         let values = reader.class_options(words)?;
-        read_class(&values).map(ClassParams::Htb)
+        read_class(&values, reader.env.tc).map(ClassParams::Htb)
     }
 
     fn show(&self, dump: &QdiscDump, flags: &ShowFlags, entry: &mut Entry) {
@@ -41,7 +42,7 @@ impl Syntax for Htb {
         }
     }
 
-    fn show_class_stats(&self, dump: &ClassDump, entry: &mut Entry) {
+    fn show_class_stats(&self, dump: &ClassDump, _flags: &ShowFlags, entry: &mut Entry) {
         if let Xstats::HtbClass { lends, borrows, giants, tokens, ctokens, .. } = &dump.xstats {
             entry.number("lended", *lends, &format!(" lended: {lends}"));
             entry.number("borrowed", *borrows, &format!(" borrowed: {borrows}"));
@@ -65,7 +66,7 @@ fn read(values: &Values) -> Result<HtbParams, Refusal> {
     })
 }
 
-fn read_class(values: &Values) -> Result<HtbClassParams, Refusal> {
+fn read_class(values: &Values, tc: TcVersion) -> Result<HtbClassParams, Refusal> {
     let rate = rate_spec(values, "rate");
     if rate.rate.0 == 0 {
         return Err(Refusal::new(1, "\"rate\" is required.").remedy(
@@ -80,11 +81,15 @@ fn read_class(values: &Values) -> Result<HtbClassParams, Refusal> {
     let burst = |key: &str, spec: &RateSpec| {
         values.number(key).filter(|bytes| *bytes > 0).unwrap_or_else(|| default_burst(spec.rate, mtu))
     };
+    let ticks = |rate, bytes| match tc.has(TcChange::FineTicks) {
+        true => fine_ticks_of(rate, bytes, true),
+        false => ticks_of(rate, bytes),
+    };
     Ok(HtbClassParams {
         rate,
         ceil,
-        buffer: ticks_of(rate.rate, burst("burst", &rate)),
-        cbuffer: ticks_of(ceil.rate, burst("cburst", &ceil)),
+        buffer: ticks(rate.rate, burst("burst", &rate)),
+        cbuffer: ticks(ceil.rate, burst("cburst", &ceil)),
         quantum: values.number("quantum").unwrap_or(0),
         prio: values.number("prio").unwrap_or(0),
     })
@@ -146,12 +151,18 @@ fn show_class(params: &HtbClassParams, xstats: &Xstats, flags: &ShowFlags, entry
 
 /// The rate's or the ceiling's bucket. Both have the same `mpu`, which JSON names once.
 fn bucket(key: &'static str, spec: &RateSpec, ticks: Ticks, flags: &ShowFlags, entry: &mut Entry) {
-    let bytes = bytes_of(spec.rate, ticks);
+    let bytes = match flags.tc.has(TcChange::FineTicks) {
+        true => fine_bytes_of(spec.rate, ticks),
+        false => bytes_of(spec.rate, ticks),
+    };
+    let is_close = flags.tc.has(TcChange::HtbWords);
     if !flags.details {
-        return entry.size(key, bytes, &format!("{key} {{}} "));
+        let blank = if is_close && key == "cburst" && !flags.raw { "" } else { " " };
+        return entry.size(key, bytes, &format!("{key} {{}}{blank}"));
     }
     let mpu = print_size(spec.mpu.into());
-    entry.size(key, bytes, &format!("{key} {{}}/1 mpu {mpu} "));
+    let blank = if is_close { "" } else { " " };
+    entry.size(key, bytes, &format!("{key} {{}}/1{blank}mpu {mpu} "));
     if key == "burst" {
         entry.member("mpu", Json::number(spec.mpu));
     }

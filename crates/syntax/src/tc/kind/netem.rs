@@ -2,20 +2,20 @@
 
 use super::row::Syntax;
 use crate::json::Json;
-use crate::number::{float_prefix, general, i32_in, u32_in};
+use crate::number::{float_prefix, general, i32_in, u32_in, whole};
 use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
 use crate::tc::spelling::{ListedValue, Spelling, amount};
 use crate::tc::words::Words;
 use crate::units::{parse_nanos, parse_rate, parse_size, parse_time, print_nanos, print_rate, print_time};
-use crate::{Env, Refusal, distribution};
-use tidegate_packet::Rate;
-use tidegate_policy::dump::QdiscDump;
+use crate::{Env, Refusal, TcChange, distribution};
+use tidegate_packet::{LinuxChange, Rate};
+use tidegate_policy::dump::{NetemStats, QdiscDump, Xstats};
 use tidegate_policy::spec::{OptionSpec, ValueKind};
 use tidegate_policy::{
-    NetemCorrelations, NetemDistribution, NetemLoss, NetemParams, NetemProbability, NetemRate, NetemSlot,
-    QdiscParams,
+    NETEM_NEWER, NetemCorrelations, NetemDistribution, NetemLoss, NetemParams, NetemProbability, NetemRate,
+    NetemSlot, QdiscParams,
 };
 
 pub(super) struct Netem;
@@ -37,13 +37,21 @@ impl Syntax for Netem {
             reorders: false,
             corrupts: false,
         };
-        reader.each(reader.table(), words, &mut given)?;
+        let is_newer =
+            reader.env.tc.has(TcChange::NetemWords) || reader.env.linux.has(LinuxChange::NetemGenerator);
+        reader.each(if is_newer { NETEM_NEWER } else { reader.table() }, words, &mut given)?;
         given.complete().map(|params| Some(QdiscParams::Netem(Box::new(params))))
     }
 
-    fn show(&self, dump: &QdiscDump, _flags: &ShowFlags, entry: &mut Entry) {
+    fn show(&self, dump: &QdiscDump, flags: &ShowFlags, entry: &mut Entry) {
         if let QdiscParams::Netem(params) = &dump.params {
-            show(params, entry);
+            show(params, flags, entry);
+        }
+    }
+
+    fn show_stats(&self, dump: &QdiscDump, flags: &ShowFlags, entry: &mut Entry) {
+        if let (Xstats::Netem(stats), true) = (&dump.xstats, flags.tc.has(TcChange::NetemWords)) {
+            show_stats(stats, entry);
         }
     }
 
@@ -124,6 +132,14 @@ fn signed_next(words: &Words<'_>) -> bool {
     })
 }
 
+/// A seed; a negative number is counted from the end, as in C.
+fn seed(text: &str) -> Option<u64> {
+    match text.strip_prefix('-') {
+        Some(digits) => whole(digits, 10).map(u64::wrapping_neg),
+        None => whole(text, 10),
+    }
+}
+
 fn need_share(name: &str, words: &mut Words<'_>) -> Result<NetemProbability, Refusal> {
     share(words.need()?).ok_or_else(|| illegal(name, words.last()))
 }
@@ -156,6 +172,9 @@ impl Take for NetemWords<'_> {
         match option.key {
             "limit" => {
                 self.params.limit = parse_size(words.need()?).ok_or_else(|| illegal("limit", words.last()))?
+            }
+            "seed" => {
+                self.params.seed = Some(seed(words.need()?).ok_or_else(|| illegal("seed", words.last()))?);
             }
             "delay" => self.delay(words)?,
             "loss" => self.loss(words)?,
@@ -380,7 +399,7 @@ fn seconds(ns: i64) -> Json {
     Json::Number(general(ns as f64 / 1e9, 6))
 }
 
-fn show(params: &NetemParams, entry: &mut Entry) {
+fn show(params: &NetemParams, flags: &ShowFlags, entry: &mut Entry) {
     let correlations = params.correlations.unwrap_or_default();
     entry.number("limit", params.limit, &format!("limit {}", params.limit));
     if params.latency_ns != 0 {
@@ -403,6 +422,9 @@ fn show(params: &NetemParams, entry: &mut Entry) {
     if let Some(slot) = &params.slot {
         show_slot(slot, entry);
     }
+    if let Some(seed) = params.seed.filter(|_| flags.tc.has(TcChange::NetemWords)) {
+        entry.number("seed", seed, &format!(" seed {seed}"));
+    }
     if params.ecn {
         entry.say(" ecn ");
     }
@@ -411,6 +433,20 @@ fn show(params: &NetemParams, entry: &mut Entry) {
         entry.say(&format!(" gap {}", params.gap));
     }
     entry.member("gap", Json::number(params.gap));
+}
+
+fn show_stats(stats: &NetemStats, entry: &mut Entry) {
+    let counts = [
+        ("delayed", stats.delayed),
+        ("dropped", stats.dropped),
+        ("corrupted", stats.corrupted),
+        ("duplicated", stats.duplicated),
+        ("reordered", stats.reordered),
+        ("ecn_marked", stats.ecn_marked),
+    ];
+    entry.say(" ");
+    counts.iter().for_each(|(name, count)| entry.number(name, *count, &format!(" {name} {count}")));
+    entry.say("\n");
 }
 
 fn show_degree(degree: NetemProbability, entry: &mut Entry) {

@@ -38,7 +38,7 @@ pub(in crate::tc) trait Syntax: Sync {
     fn show_class(&self, _dump: &ClassDump, _flags: &ShowFlags, _entry: &mut Entry) {}
 
     /// What only this kind's classes count.
-    fn show_class_stats(&self, _dump: &ClassDump, _entry: &mut Entry) {}
+    fn show_class_stats(&self, _dump: &ClassDump, _flags: &ShowFlags, _entry: &mut Entry) {}
 
     /// What its listings write otherwise than its commands do.
     fn spelling(&self) -> &'static Spelling {

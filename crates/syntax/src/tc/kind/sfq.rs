@@ -40,7 +40,7 @@ impl Syntax for Sfq {
         }
     }
 
-    fn show_class_stats(&self, dump: &ClassDump, entry: &mut Entry) {
+    fn show_class_stats(&self, dump: &ClassDump, _flags: &ShowFlags, entry: &mut Entry) {
         if let Xstats::SfqClass { allot } = &dump.xstats {
             entry.number("allot", *allot, &format!("  allot {allot}\n"));
         }

@@ -1,7 +1,6 @@
 //! tbf.
 
 use super::row::Syntax;
-use crate::Refusal;
 use crate::json::Json;
 use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Values, rate_spec};
@@ -9,12 +8,13 @@ use crate::tc::show::Entry;
 use crate::tc::spelling::{Spelling, is_listed_as, place_of};
 use crate::tc::words::Words;
 use crate::units::{
-    bytes_of, limit_of_latency, parse_rate, parse_size, parse_time, print_rate, print_size, print_time,
-    ticks_of, us_of,
+    bytes_of, fine_bytes_of, fine_ticks_of, limit_of_latency, parse_rate, parse_size, parse_time, print_rate,
+    print_size, print_time, ticks_of, us_of,
 };
+use crate::{Refusal, TcChange};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::QdiscDump;
-use tidegate_policy::{LinkLayer, QdiscParams, RateSpec, TbfParams};
+use tidegate_policy::{LinkLayer, QdiscParams, RateSpec, TbfParams, Ticks};
 
 pub(super) struct Tbf;
 
@@ -85,14 +85,18 @@ fn read(values: &Values, reader: &Reader<'_>) -> Result<TbfParams, Refusal> {
         let latency = given("latency").unwrap_or(0);
         limit_of_latency(&rate, burst, peak.as_ref().map(|peak| (peak, mtu)), latency)
     });
+    let ticks = |rate, bytes| match reader.env.tc.has(TcChange::FineTicks) {
+        true => fine_ticks_of(rate, bytes, false),
+        false => ticks_of(rate, bytes),
+    };
     Ok(TbfParams {
         rate,
         peak,
         limit,
         burst,
         peak_burst: if peak.is_some() { mtu } else { 0 },
-        buffer: ticks_of(rate.rate, burst),
-        peak_buffer: peak.map_or_else(Default::default, |peak| ticks_of(peak.rate, mtu)),
+        buffer: ticks(rate.rate, burst),
+        peak_buffer: peak.map_or_else(Default::default, |peak| ticks(peak.rate, mtu)),
     })
 }
 
@@ -122,9 +126,11 @@ fn bucket(
 fn show(params: &TbfParams, flags: &ShowFlags, entry: &mut Entry) {
     let rate = params.rate.rate;
     entry.number("rate", rate.0, &format!("rate {} ", print_rate(rate, flags.iec)));
+    let is_fine = flags.tc.has(TcChange::FineTicks);
+    let bytes_of = if is_fine { fine_bytes_of } else { bytes_of };
+    let us_of = |ticks: Ticks| if is_fine { f64::from(ticks.0) * 0.064 } else { f64::from(us_of(ticks)) };
     bucket("burst", "burst", bytes_of(rate, params.buffer), params.rate.mpu, params.buffer.0, flags, entry);
-    let wait =
-        |rate: Rate, bucket| 1e6 * (f64::from(params.limit) / rate.0 as f64) - f64::from(us_of(bucket));
+    let wait = |rate: Rate, bucket| 1e6 * (f64::from(params.limit) / rate.0 as f64) - us_of(bucket);
     let mut latency = wait(rate, params.buffer);
     if let Some(peak) = &params.peak {
         entry.number("peakrate", peak.rate.0, &format!("peakrate {} ", print_rate(peak.rate, flags.iec)));

@@ -48,7 +48,10 @@ pub(super) fn in_order(objects: &[ListedObject]) -> Result<Vec<Listed>, NotListe
 /// Refuses what is listed twice, as where a file is given twice.
 fn refuse_twice(objects: &[ListedObject]) -> Result<(), NotListed> {
     let mut seen: BTreeMap<_, &ListedObject> = BTreeMap::new();
-    for object in objects.iter().filter(|object| !object.is_default() && !object.handle.is_empty()) {
+    // Classes that come with their qdisc may have one number: dualpi2's have.
+    let is_own = |object: &&ListedObject| object.what != Object::Class || is_made(object);
+    let named = objects.iter().filter(|object| !object.is_default() && !object.handle.is_empty());
+    for object in named.filter(is_own) {
         let head = object.head.as_ref();
         let head = head.map(|head| (&head.protocol, &head.pref, &head.chain, &object.parent));
         let is_class = object.what == Object::Class;

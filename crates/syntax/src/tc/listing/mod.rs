@@ -12,12 +12,13 @@
 //! it. So no list says which kinds are read whole.
 //!
 //! Class and filter listings for people do not name their device: a line `$ tc class show dev eth0`, as a
-//! transcript has it, or `# dev eth0` names it for the lines that follow.
+//! session in a terminal has it, or `# dev eth0` names it for the lines that follow.
 
 mod actions;
 mod commands;
 mod compare;
 mod filters;
+mod heading;
 mod left_out;
 mod members;
 mod object;
@@ -25,6 +26,7 @@ mod options;
 mod text;
 
 pub use compare::{ListingDifference, compare};
+pub use heading::{ListingHeading, listing_heading};
 pub use members::object_of_members;
 pub use object::{FilterHead, Listed, ListedObject, NotListed};
 pub use text::is_listing;

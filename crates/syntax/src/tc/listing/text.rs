@@ -1,5 +1,6 @@
 //! A listing for people, line by line, as objects with their words.
 
+use super::heading::{ListingHeading, after, listing_heading};
 use super::left_out;
 use super::object::{FilterHead, ListedObject, NO_PARENT, NotListed};
 use crate::tc::command_line::Object;
@@ -13,7 +14,8 @@ const COUNTED: [&str; 5] = ["prob", "pkts_in_c", "ecn_mark", "credit", "memory_u
 /// Does a text look like a listing? Its first line that is no command of a transcript is about an object of
 /// tc's.
 pub fn is_listing(text: &str) -> bool {
-    let is_before = |line: &&str| line.trim().is_empty() || line.starts_with('#') || prompt(line).is_some();
+    let is_before =
+        |line: &&str| line.trim().is_empty() || line.starts_with('#') || listing_heading(line).is_some();
     let Some(first) = text.lines().find(|line| !is_before(line)) else { return false };
     let words: Vec<&str> = first.split_whitespace().collect();
     match words[0] {
@@ -21,18 +23,6 @@ pub fn is_listing(text: &str) -> bool {
         "filter" => words.contains(&"pref"),
         _ => false,
     }
-}
-
-/// The words of a command in a transcript: `$ tc class show dev eth0`, `# dev eth0`.
-fn prompt(line: &str) -> Option<Vec<&str>> {
-    let rest = line.trim_start().strip_prefix(['$', '#'])?;
-    let words: Vec<&str> = rest.split_whitespace().collect();
-    words.contains(&"dev").then_some(words)
-}
-
-/// The word behind a word.
-fn after<'w>(words: &[&'w str], name: &str) -> Option<&'w str> {
-    words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1)).copied()
 }
 
 /// How many bytes of blanks all lines begin with, as where a listing was copied from a page.
@@ -79,11 +69,13 @@ enum Below {
 
 impl Reader {
     fn take(&mut self, line: &str) -> Result<(), NotListed> {
-        if let Some(words) = prompt(line) {
+        if let Some(ListingHeading { dev, parent, changes, .. }) = listing_heading(line) {
+            // Comments may hold commands; between two listings one has changed what is listed.
+            if changes && !self.objects.is_empty() {
+                return Err(self.wrong(ListingHeading::CHANGES));
+            }
             self.below = Below::Nothing;
-            self.dev = after(&words, "dev").map(str::to_owned);
-            let hook = words.iter().find(|word| matches!(**word, "ingress" | "egress")).copied();
-            self.parent = after(&words, "parent").or(hook).map(str::to_owned);
+            (self.dev, self.parent) = (dev, parent);
             return Ok(());
         }
         let words: Vec<&str> = line.split_whitespace().collect();
