@@ -84,7 +84,8 @@ rules! {
     time microseconds.",
     Collisions "R18" "hash-collisions" "Hosts or flows that share a bucket by chance.",
     NoAqm "R19" "no-aqm" "No leaf keeps its queue short.",
-    Redirect "R20" "redirect" "A redirect to a device that is down or has no policy.",
+    Redirect "R20" "redirect" "A redirect to a device that is down or has no policy; an ifb with a policy to which nothing is \
+    redirected.",
     Checksums "R21" "checksums" "Bytes that pedit rewrites without recomputing their checksums.",
     Capped "R22" "capped-default" "A default class that may send less than a tenth of what the device's \
     fastest class may.",

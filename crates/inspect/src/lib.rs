@@ -39,6 +39,7 @@ pub use reading::{
     SourceLocation, Step, Word, ignored_failures, shown_class_name,
 };
 pub use rules::{assumed_speeds, check, not_known, not_known_of};
+pub use tree::numbered_queues;
 pub use uses::{MarkingRule, Uses, asked_mark};
 
 /// The examples of the README are run, too.

@@ -78,8 +78,11 @@ pub(crate) fn clears(step: &Step) -> bool {
 
 /// Was something to be deleted that is there and in use?
 pub(crate) fn is_in_use(step: &Step) -> bool {
-    clears(step) && has_words(step, &["Device or resource busy"])
+    clears(step) && has_words(step, &IN_USE)
 }
+
+/// What kernels say of what others need: since 7.2 of classes in words of their own (`HTB class in use`).
+const IN_USE: [&str; 3] = ["Device or resource busy", " class in use", " class is in use"];
 
 /// Can a deletion delete nothing, whatever is there? tc itself cannot read it, or it names no place. That its
 /// failure is expected says nothing then: it is expected of a device without that object.

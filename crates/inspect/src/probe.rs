@@ -443,6 +443,17 @@ impl Prober {
         Stop { classes, qdiscs, ..Stop::bare(device) }
     }
 
+    /// The path of a packet that a device refused, where these classes took it.
+    pub(crate) fn refused_in(&self, device: DeviceId, took: impl Iterator<Item = Handle>) -> Stop {
+        let mut classes = Vec::new();
+        for class in took.filter(|class| class.minor() != 0) {
+            if !classes.contains(&class) {
+                self.push_line(&mut classes, device, class);
+            }
+        }
+        Stop { classes, ..Stop::bare(device) }
+    }
+
     /// A class, after all that are above it in its qdisc.
     fn push_line(&self, classes: &mut Vec<Handle>, device: DeviceId, class: Handle) {
         let from = classes.len();

@@ -205,6 +205,11 @@ impl PolicyModel {
         machine(&self.devices, self.kernel, &[])
     }
 
+    /// As [`Self::machine_before`], of another release of Linux.
+    pub(crate) fn machine_before_of(&self, linux: LinuxVersion) -> Gateway {
+        machine(&self.devices, KernelModel { linux, ..self.kernel }, &[])
+    }
+
     /// Whether the commands come from a policy in a language of its own. Then the user wrote no commands.
     pub(crate) fn is_compiled(&self) -> bool {
         self.compiled

@@ -29,6 +29,18 @@ pub(crate) struct Leaf<'r> {
     pub(crate) ceil: Rate,
 }
 
+/// How many queues a qdisc has that its filters name by number, from 1 on, and the word that sets it;
+/// `None`: its filters name classes, or none are evaluated.
+pub fn numbered_queues(params: &QdiscParams) -> Option<(&'static str, u32)> {
+    /// Queues of an fq_codel that names no number.
+    const FLOWS: u32 = 1024;
+    match params {
+        QdiscParams::Sfq(sfq) => Some(("divisor of sfq", sfq.divisor)),
+        QdiscParams::FqCodel(fq_codel) => Some(("flows of fq_codel", fq_codel.flows.unwrap_or(FLOWS))),
+        _ => None,
+    }
+}
+
 /// The steady rate of a curve of HFSC, bytes per second.
 fn steady(curve: Option<ServiceCurve>) -> u64 {
     curve.map_or(0, |curve| u64::from(curve.m2))

@@ -165,7 +165,11 @@ fn of_values(op: &QdiscOp) -> Option<String> {
         Some(QdiscParams::Sfq(sfq)) if sfq.divisor > 65_536 || sfq.divisor.count_ones() > 1 => {
             "divisor is a power of two, 65536 at most: 1024, for example.".to_owned()
         }
-        _ => format!("{kind} does not take these values together; see its options' ranges."),
+        _ => format!(
+            "{kind} does not take these values: one is out of its range, or they do not fit each other \
+             (`tc qdisc add dev {} root {kind} help` lists the options).",
+            op.dev
+        ),
     })
 }
 

@@ -57,8 +57,9 @@ pub(super) struct LinkState {
     pub(super) index: u32,
     pub(super) kind: LinkDriver,
     pub(super) up: bool,
-    /// Was it ever up? Only then it has a qdisc without being given one.
-    pub(super) was_up: bool,
+    /// Has it a qdisc without being given one? From its first time up, until its root is deleted while it is
+    /// down.
+    pub(super) has_default: bool,
     pub(super) mac: [u8; 6],
     /// The bridge it is a port of.
     pub(super) master: Option<String>,
@@ -90,7 +91,7 @@ impl Host {
             mac: if kind == LinkDriver::Loopback { [0; 6] } else { [2, 0, 0, 0, high, low] },
             kind,
             up,
-            was_up: up,
+            has_default: up,
             master: None,
             tuned: BTreeMap::new(),
         };

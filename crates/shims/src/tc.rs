@@ -7,7 +7,7 @@ use crate::call::Reply;
 use crate::shim::{ToolShim, refused};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::FilterDump;
-use tidegate_policy::{Errno, Kind, Op, TcError, Verb};
+use tidegate_policy::{Errno, Kind, Op, QdiscOp, TcError, Verb};
 use tidegate_syntax::Refusal;
 use tidegate_syntax::TcVersion;
 use tidegate_syntax::tc::{
@@ -56,6 +56,7 @@ fn carry_out(shim: &mut ToolShim<'_>, parsed: TcCommandLine, words: &[String]) -
             match shim.apply(op.clone()) {
                 Ok(warning) => {
                     shim.machine.missing.made(&op);
+                    forget_default(shim, &op);
                     shim.did("tc", words);
                     let mut reply = Reply::ok();
                     if let Some(warning) = warning {
@@ -124,6 +125,15 @@ fn not_supported(shim: &ToolShim<'_>, op: &Op) -> Option<Reply> {
     })
 }
 
+/// A device that is down has no qdisc when its root is deleted: it gets its default one when it comes up
+/// again.
+fn forget_default(shim: &mut ToolShim<'_>, op: &Op) {
+    let Op::Qdisc(QdiscOp { verb: Verb::Delete, parent: Handle::ROOT, dev, .. }) = op else { return };
+    if let Some(link) = shim.machine.host.links.get_mut(dev).filter(|link| !link.up) {
+        link.has_default = false;
+    }
+}
+
 /// What there is instead of events.
 const MONITOR: &str =
     "tidegate: tc monitor prints no events here; it waits until it is killed or the script ends\n";
@@ -139,10 +149,10 @@ fn show(shim: &mut ToolShim<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Repl
         Object::Qdisc => {
             let links = &machine.host.links;
             let mut dumps: Vec<_> = chosen.iter().flat_map(|id| gateway.listed_qdiscs(now, *id)).collect();
-            // A device that was never up has none but what it was given.
+            // Without a default one a device has none but what it was given.
             dumps.retain(|dump| {
                 let is_default = dump.handle.is_none() && dump.parent == Handle::ROOT;
-                !is_default || links.get(&dump.dev).is_none_or(|link| link.was_up)
+                !is_default || links.get(&dump.dev).is_none_or(|link| link.has_default)
             });
             tc::show_qdiscs(&dumps, what, flags)
         }

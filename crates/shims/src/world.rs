@@ -47,7 +47,7 @@ pub(super) fn begin(shim: &mut ToolShim<'_>, devices: &[String]) -> Vec<(PathBuf
         index: 1,
         kind: LinkDriver::Loopback,
         up: true,
-        was_up: true,
+        has_default: true,
         mac: [0; 6],
         master: None,
         tuned: Default::default(),
@@ -203,7 +203,7 @@ pub(super) fn set_up(shim: &mut ToolShim<'_>, dev: &str, up: bool) {
     let Some(link) = shim.machine.host.links.get_mut(dev) else { return };
     if link.up != up {
         link.up = up;
-        link.was_up |= up;
+        link.has_default |= up;
         if let Some(id) = shim.machine.gateway.device(dev) {
             let world = GatewayContext { now: shim.machine.now, pool: shim.pool, random: shim.draws };
             shim.machine.gateway.set_up(world, id, up);

@@ -4,7 +4,7 @@ use super::lead::Lead;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
 use tidegate_inspect::bytes::{condition_words, keys_words};
-use tidegate_inspect::{CLSACT_EGRESS, CLSACT_INGRESS, MarkingRule, Uses};
+use tidegate_inspect::{CLSACT_EGRESS, CLSACT_INGRESS, MarkingRule, Uses, numbered_queues};
 use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Family, NetfilterRule, NetfilterTarget};
@@ -89,8 +89,8 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
         list.sort_by_key(|class| class.classid);
     }
     let there: BTreeSet<Handle> = classes.values().flatten().map(|class| class.classid).collect();
-    let kinds: BTreeMap<Handle, Kind> =
-        gateway.qdiscs(now, id).iter().map(|qdisc| (qdisc.handle, qdisc.kind)).collect();
+    let qdiscs = gateway.qdiscs(now, id);
+    let by_handle: BTreeMap<Handle, &QdiscDump> = qdiscs.iter().map(|qdisc| (qdisc.handle, qdisc)).collect();
     let mut filters: BTreeMap<u32, Vec<Lead>> = BTreeMap::new();
     let mut redirects = Vec::new();
     let device = gateway.name(id).to_owned();
@@ -116,7 +116,9 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
             (parent, _) if parent.major() == u16::MAX => (parent, text),
             // What it matches goes to the filters behind it, whatever class it names.
             (parent, _) if goes_on(&dump) => (parent, text),
-            (parent, Some(class)) => led(parent, class, kinds.get(&parent.qdisc()), &there, text),
+            (parent, Some(class)) => {
+                led(parent, class, by_handle.get(&parent.qdisc()).copied(), &there, text)
+            }
             (parent, None) => (parent, text),
         };
         filters.entry(place.0).or_default().push(Lead { text, markers });
@@ -126,7 +128,6 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
             filters.entry(class.0).or_default().push(Lead::from(marker_text(rule, None)));
         }
     }
-    let qdiscs = gateway.qdiscs(now, id);
     for qdisc in &qdiscs {
         let default = match &qdisc.params {
             QdiscParams::Htb(htb) => u16::try_from(htb.default).unwrap_or(0),
@@ -158,19 +159,36 @@ fn goes_on(dump: &FilterDump) -> bool {
 fn led(
     parent: Handle,
     class: Handle,
-    kind: Option<&Kind>,
+    owner: Option<&QdiscDump>,
     there: &BTreeSet<Handle>,
     text: String,
 ) -> (Handle, String) {
     let qdisc = parent.qdisc();
-    let by_minor = matches!(kind, Some(Kind::Prio | Kind::Ets));
     let own = Handle::new(qdisc.major(), class.minor());
+    // Queues that a qdisc makes for flows are no classes that are listed.
+    if let Some((kind, (_, queues))) =
+        owner.and_then(|owner| Some((owner.kind, numbered_queues(&owner.params)?)))
+    {
+        let queue = class.minor();
+        let text = match (1..=queues).contains(&u32::from(queue)) {
+            true if class.qdisc() == qdisc => format!("{text} to queue {queue}"),
+            true => format!("{text} names {class}, queue {queue}: only the number behind the colon counts"),
+            false => format!(
+                "{text} to queue {queue}, which is not there: dropped ({} has 1 to {queues})",
+                kind.name()
+            ),
+        };
+        return (parent, text);
+    }
+    let lacks_direct =
+        |owner: &QdiscDump| matches!(&owner.params, QdiscParams::Htb(htb) if htb.direct_qlen == Some(0));
+    let kind = owner.map(|owner| owner.kind);
+    let by_minor = matches!(kind, Some(Kind::Prio | Kind::Ets));
     match kind {
         _ if class.qdisc() == qdisc && there.contains(&class) => (class, text),
         _ if by_minor && there.contains(&own) => {
             (own, format!("{text} names {class}: only the number behind the colon counts"))
         }
-        // Queues that a qdisc makes for flows are no classes that are listed.
         Some(kind) if kind.classes_are_flows() && class.qdisc() == qdisc => {
             (parent, format!("{text} to queue {}", class.minor()))
         }
@@ -179,6 +197,9 @@ fn led(
             (parent, format!("{text} to queue {}", class.minor()))
         }
         Some(Kind::Cake) if class.minor() == 0 => (parent, format!("{text} as of host {}", class.major())),
+        Some(Kind::Htb) if class == qdisc && owner.is_some_and(lacks_direct) => {
+            (parent, format!("{text} to no class: dropped (direct_qlen 0)"))
+        }
         Some(Kind::Htb) if class == qdisc => (parent, format!("{text} past all classes")),
         _ if class == qdisc => (parent, format!("{text} to {class} itself, which is no class")),
         _ if there.contains(&class) => (parent, format!("{text} to {class}, which is no class of {qdisc}")),

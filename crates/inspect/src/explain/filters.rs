@@ -5,6 +5,7 @@ use super::counted::{Counted, MOST_RESTARTS};
 use super::{ExplainStep, Moment, StepOutcome, ethertype_name, tables, waits};
 use crate::bytes::{condition_words, keys_words};
 use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, PolicyModel, SourceLocation};
+use tidegate_gateway::DropReason;
 use tidegate_packet::{Handle, Head};
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{Act, ClassLayout, FilterOp, FilterParams, FlowParams, Kind, Op, QdiscParams};
@@ -501,6 +502,10 @@ fn within(
         "the engine chose {engine:?}, the filters {wanted:?}"
     );
     let known = wanted.class().filter(own);
+    // In HTB packets that no class takes wait, too; in others (dualpi2) those of queues that filters do not
+    // name.
+    let is_elsewhere =
+        || qdisc.kind == Kind::Htb || moment.stop.qdiscs.iter().all(|spot| spot.qdisc != qdisc.handle);
     if let Some(class) = engine {
         if known != Some(class) {
             lines.extend(by_default(reading, qdisc, before, wanted, class));
@@ -512,8 +517,8 @@ fn within(
         // What is attached there did not keep it.
         lines.extend(class_line(reading, here.dev, class));
         return (lines, known);
-    } else if has_classes(reading, qdisc) && qdisc.kind.classes() != ClassLayout::One {
-        lines.push(nowhere(reading, qdisc, wanted));
+    } else if has_classes(reading, qdisc) && qdisc.kind.classes() != ClassLayout::One && is_elsewhere() {
+        lines.push(nowhere(reading, qdisc, wanted, moment.refused));
     }
     (lines, engine)
 }
@@ -676,8 +681,16 @@ fn no_queue(reading: &PolicyModel, qdisc: &QdiscDump, class: Handle) -> String {
     }
 }
 
-fn nowhere(reading: &PolicyModel, qdisc: &QdiscDump, wanted: Wanted) -> ExplainStep {
+fn nowhere(
+    reading: &PolicyModel,
+    qdisc: &QdiscDump,
+    wanted: Wanted,
+    refused: Option<DropReason>,
+) -> ExplainStep {
     let past = match qdisc.parent {
+        _ if matches!(&qdisc.params, QdiscParams::Htb(htb) if htb.direct_qlen == Some(0)) => {
+            "past all classes, by the direct queue, which holds none (direct_qlen 0)".to_owned()
+        }
         Handle::ROOT => "past all classes, by the direct queue, unshaped".to_owned(),
         above => {
             format!("past all classes of {}, by its direct queue, as fast as {above} lets it", qdisc.handle)
@@ -713,6 +726,11 @@ fn nowhere(reading: &PolicyModel, qdisc: &QdiscDump, wanted: Wanted) -> ExplainS
             format!("{because}: the default class {}", qdisc.handle.class(hfsc.default))
         }
         _ if qdisc.kind == Kind::Skbprio => "its priority is its place in the queue".to_owned(),
+        _ if refused.is_some_and(|why| why != DropReason::Unclassified) => {
+            format!(
+                "{because}: a class takes it (which is not known here), and what is attached there drops it"
+            )
+        }
         _ => format!("{because}: no class takes it"),
     })
 }

@@ -144,6 +144,8 @@ struct Moment {
     bucket: Option<String>,
     /// NAT gave it another source by now.
     from_other: bool,
+    /// Why it was refused there, if it was.
+    refused: Option<DropReason>,
 }
 
 /// Why it is not known by which device a packet leaves.
@@ -385,7 +387,11 @@ impl<'r> Explainer<'r> {
                 end,
             };
         }
-        let lost_at = way.dropped.filter(|loss| !loss.at.is_none()).map(|loss| loss.device);
+        // A queue that no command made has no number.
+        let is_queued = |dev: &str| counted.dropped_below(dev).next().is_some();
+        let lost_at = way.dropped.map(|loss| (loss, self.name(loss.device)));
+        let lost_at = lost_at.filter(|(loss, dev)| !loss.at.is_none() || is_queued(dev));
+        let lost_at = lost_at.map(|(loss, _)| loss.device);
         // What filters on its arrival drop comes to no tree of that device.
         let came = |device: &DeviceId| {
             matches!(course, PacketEntry::Arrives(from) | PacketEntry::Through(from, _)
@@ -525,8 +531,9 @@ impl<'r> Explainer<'r> {
     ) -> Option<Scene> {
         let mut head = packet.head();
         head.set_dsfield(way.dsfield);
-        let stop = Stop::bare(device);
         let name = self.name(device);
+        // What is attached to these did not keep it.
+        let stop = self.prober.refused_in(device, counted.dropped_below(&name));
         let spec = self.prober.gateway().spec(device);
         let moment = Moment {
             stop,
@@ -537,6 +544,7 @@ impl<'r> Explainer<'r> {
             priority: way.priority,
             bucket: None,
             from_other: false,
+            refused: way.dropped.map(|loss| loss.why),
         };
         Some(self.tree(&moment, counted, carried)).filter(|scene| !scene.lines.is_empty())
     }
@@ -691,10 +699,12 @@ fn moment(glimpse: Glimpse<'_>, packet: &Packet) -> Moment {
         let mut flows =
             classes.iter().filter(|class| class.kind == leaf.kind && class.classid.qdisc() == leaf.qdisc);
         let flow = flows.find(|class| class.stats.is_some_and(|stats| stats.qlen > 0))?;
-        let number = flow.classid.minor().wrapping_sub(1);
         let filtered = gateway.own_filters(now, stop.device, leaf.qdisc).is_ok_and(|own| !own.is_empty());
-        let by = if filtered { "its own filters" } else { "the key drawn here" };
-        Some(format!("{what} {number} of it by {by}"))
+        // Filters name them from 1 on.
+        Some(match filtered {
+            true => format!("{what} {} of it by its own filters", flow.classid),
+            false => format!("{what} {} of it by the key drawn here", flow.classid.minor().wrapping_sub(1)),
+        })
     });
     let name = gateway.name(stop.device).to_owned();
     let from_other = match dissect(&head, Dissector::Legacy).addrs {
@@ -711,6 +721,7 @@ fn moment(glimpse: Glimpse<'_>, packet: &Packet) -> Moment {
         priority,
         bucket,
         from_other,
+        refused: None,
     }
 }
 

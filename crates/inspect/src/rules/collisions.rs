@@ -3,6 +3,7 @@
 use super::context::RuleContext;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::sets::bdd::TooLarge;
+use crate::tree::numbered_queues;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{ClassLayout, FilterParams, FlowKeySet, FlowMode, FlowParams, Kind, QdiscParams};
 
@@ -121,20 +122,8 @@ fn collisions(context: &RuleContext<'_>, at: usize, flow: &FlowParams) -> Findin
 fn queues_of(context: &RuleContext<'_>, at: usize) -> Option<(&'static str, u32)> {
     let dump = &context.reading.filters[at];
     let owner = context.reading.qdiscs.iter().find(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
-    owner.and_then(|owner| queues(&owner.params))
+    owner.and_then(|owner| numbered_queues(&owner.params))
 }
-
-/// How many queues a qdisc has that its filters may name, from 1 on, and the word that sets it.
-pub(super) fn queues(params: &QdiscParams) -> Option<(&'static str, u32)> {
-    match params {
-        QdiscParams::Sfq(sfq) => Some(("divisor of sfq", sfq.divisor)),
-        QdiscParams::FqCodel(fq_codel) => Some(("flows of fq_codel", fq_codel.flows.unwrap_or(FLOWS))),
-        _ => None,
-    }
-}
-
-/// Queues of an fq_codel that names no number.
-const FLOWS: u32 = 1024;
 
 /// What a filter's qdisc has for its numbers: queues of its own, or classes.
 fn places(context: &RuleContext<'_>, at: usize) -> &'static str {

@@ -2,6 +2,7 @@
 //! in the default class.
 
 use super::context::{RuleContext, witness};
+use super::devices::lacks_direct_queue;
 use super::making::{at_word, edit};
 use crate::finding::{self, Finding, Fix, Level, Witness};
 use crate::lost::Thing;
@@ -115,8 +116,13 @@ fn past_all(
             !own && (!nested || stop.classes.contains(&qdisc.parent))
         })
     };
-    // A packet that a policer or a full queue drops shows nothing.
-    let Some((candidate, _)) = context.agreed(shown, "past all classes", |way| past(way))? else {
+    // Else a packet that a policer or a full queue drops shows nothing.
+    let is_void = lacks_direct_queue(htb);
+    let refused = |way: &ProbeResult| {
+        way.dropped.is_some_and(|loss| loss.at == place.1 && loss.why == DropReason::Full)
+    };
+    let is_so = |way: &ProbeResult| if is_void { refused(way) } else { past(way) };
+    let Some((candidate, _)) = context.agreed(shown, "past all classes", is_so)? else {
         return Ok(None);
     };
     let (level, what) = match (ip.is_empty(), htb.default) {
@@ -131,10 +137,16 @@ fn past_all(
     };
     Ok(Some(Finding {
         rule: finding::Rule::Default,
-        level,
+        level: if is_void { Level::Error } else { level },
         place: if has_classes { at_word(step, "default") } else { step.place.clone() },
         what,
         because: match (inner, has_classes) {
+            _ if is_void => {
+                format!(
+                    "the direct queue of {} holds none (direct_qlen 0): they are dropped, every one",
+                    place.1
+                )
+            }
             (false, false) => {
                 "packets leave in their order at the speed of the device, and fill the queue behind it".into()
             }

@@ -5,13 +5,15 @@ use super::making::{at_word, finding};
 use crate::drive::Bench;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{PolicyModel, Step};
+use crate::tree::numbered_queues;
 use crate::words;
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::NetfilterTarget;
 use tidegate_policy::{
-    Act, CakeFraming, ClassLayout, FilterOp, FilterParams, Kind, LinkLayer, Mirred, Op, QdiscParams, RateSpec,
+    Act, CakeFraming, ClassLayout, FilterOp, FilterParams, HtbParams, Kind, LinkLayer, Mirred, Op,
+    QdiscParams, RateSpec,
 };
 
 /// What leads nowhere, is not counted, or shapes nothing.
@@ -21,6 +23,7 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     found.extend(reading.filters.iter().filter_map(|filter| nowhere(reading, filter)));
     found.extend(unclassified(reading));
     found.extend(redirects(reading));
+    found.extend(reading.shaped().into_iter().filter_map(|dev| unfed(reading, dev)));
     found.extend(reading.shaped().into_iter().filter_map(|dev| doubled(reading, dev)));
     found.extend(reading.qdiscs.iter().filter_map(|qdisc| doubled_by_cake(reading, qdisc)));
     found.extend(reading.shaped().into_iter().filter_map(|dev| mixed(reading, dev)));
@@ -91,9 +94,17 @@ fn nowhere(reading: &PolicyModel, filter: &FilterDump) -> Option<Finding> {
     if reading.lost.class(&filter.dev, classid) {
         return None;
     }
-    let (level, because) = taken_instead(reading, owner, classid)?;
     let step = reading.step_of(reading.maker_of_filter(filter)?)?;
     let keyword = if step.after("flowid").is_some() { "flowid" } else { "classid" };
+    if let Some(queues) = lacks_queue(owner, classid) {
+        let (kind, number) = (owner.kind.name(), classid.minor());
+        let what =
+            format!("the filter leads to queue {number} of {kind} {}, which is not there", owner.handle);
+        let because = format!("its packets are dropped: {kind} looks at the number behind the colon");
+        let witness = format!("{kind} {} has queues 1 to {queues}", owner.handle);
+        return Some(finding(Rule::Nowhere, Level::Error, at_word(step, keyword), what, because, witness));
+    }
+    let (level, because) = taken_instead(reading, owner, classid)?;
     let what = if classid == owner.handle {
         let queue = if owner.kind == Kind::Htb { ", HTB's direct queue," } else { "" };
         format!("the filter leads to {classid} itself{queue} and to no class")
@@ -127,6 +138,12 @@ fn nowhere(reading: &PolicyModel, filter: &FilterDump) -> Option<Finding> {
     let remedy = in_steps(reading, owner, classid).or_else(|| hexadecimal(reading, &filter.dev, classid));
     finding.fix = remedy.map(|what| Fix { what, edits: Vec::new() });
     Some(finding)
+}
+
+/// How many queues a qdisc has where it has some that filters name by number, and this class names none.
+pub(super) fn lacks_queue(owner: &QdiscDump, classid: Handle) -> Option<u32> {
+    let (_, queues) = numbered_queues(&owner.params)?;
+    (!(1..=queues).contains(&u32::from(classid.minor()))).then_some(queues)
 }
 
 /// Rules that give packets a class which no device has.
@@ -192,10 +209,12 @@ fn taken_instead(reading: &PolicyModel, owner: &QdiscDump, classid: Handle) -> O
         }
     };
     match &owner.params {
-        QdiscParams::Htb(_) if classid == owner.handle => Some((
-            Level::Warning,
-            format!("its packets go past every class{}, and before all others there", unshaped(owner)),
-        )),
+        QdiscParams::Htb(htb) if classid == owner.handle && lacks_direct_queue(htb) => {
+            Some((Level::Error, past_every_class(owner, htb)))
+        }
+        QdiscParams::Htb(htb) if classid == owner.handle => {
+            Some((Level::Warning, format!("{}, and before all others there", past_every_class(owner, htb))))
+        }
         QdiscParams::Hfsc(_) if classid == owner.handle => {
             let mut classes = reading.classes.iter().filter(|class| class.dev == owner.dev);
             let any =
@@ -203,7 +222,7 @@ fn taken_instead(reading: &PolicyModel, owner: &QdiscDump, classid: Handle) -> O
             any.then(|| (Level::Error, "hfsc drops its packets: no class below takes them".to_owned()))
         }
         _ if classid.is_none() => None,
-        QdiscParams::Htb(htb) => Some((Level::Error, without_own_class(reading, owner, htb.default as u16))),
+        QdiscParams::Htb(htb) => Some((Level::Error, without_own_class(reading, owner, htb))),
         QdiscParams::Hfsc(hfsc) => without_class_of_hfsc(reading, owner, hfsc.default),
         QdiscParams::Prio(prio) => Some(band(prio.bands, prio.priomap[0])),
         QdiscParams::Ets(ets) => Some(band(ets.bands.into(), ets.priomap[0])),
@@ -213,27 +232,34 @@ fn taken_instead(reading: &PolicyModel, owner: &QdiscDump, classid: Handle) -> O
     }
 }
 
-/// How fast what goes past all classes of an HTB leaves: within another qdisc no faster than that sends.
-fn unshaped(owner: &QdiscDump) -> String {
+/// What becomes of packets that go past all classes of an HTB: within another qdisc they leave no faster than
+/// that sends.
+fn past_every_class(owner: &QdiscDump, htb: &HtbParams) -> String {
     match owner.parent {
-        Handle::ROOT => ", unshaped".to_owned(),
-        above => format!(" of {}, as fast as {above} lets them", owner.handle),
+        _ if lacks_direct_queue(htb) => format!(
+            "its packets are dropped: they belong to no class, and the direct queue of {} holds none (direct_qlen 0)",
+            owner.handle
+        ),
+        Handle::ROOT => "its packets go past every class, unshaped".to_owned(),
+        above => format!("its packets go past every class of {}, as fast as {above} lets them", owner.handle),
     }
 }
 
+/// Is HTB's direct queue of length 0? It is as long as the device's (`txqueuelen`) where no command says.
+pub(super) fn lacks_direct_queue(htb: &HtbParams) -> bool {
+    htb.direct_qlen == Some(0)
+}
+
 /// Where HTB puts packets that a filter leads to no class of it.
-fn without_own_class(reading: &PolicyModel, owner: &QdiscDump, default: u16) -> String {
-    let named = owner.handle.class(default);
-    let past = unshaped(owner);
+fn without_own_class(reading: &PolicyModel, owner: &QdiscDump, htb: &HtbParams) -> String {
+    let named = owner.handle.class(htb.default as u16);
+    let past = past_every_class(owner, htb);
+    let behind = if lacks_direct_queue(htb) { "; " } else { ": " };
     match reading.class(&owner.dev, named) {
-        _ if default == 0 => format!("its packets go past every class{past}"),
+        _ if named.minor() == 0 => past,
         Some(class) if reading.is_leaf(class) => format!("its packets take the default class {named}"),
-        Some(_) => {
-            format!("its packets go past every class{past}: the default class {named} has classes below it")
-        }
-        None => {
-            format!("its packets go past every class{past}: the default class {named} is not there either")
-        }
+        Some(_) => format!("{past}{behind}the default class {named} has classes below it"),
+        None => format!("{past}{behind}the default class {named} is not there either"),
     }
 }
 
@@ -358,6 +384,47 @@ fn redirects(reading: &PolicyModel) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// An ifb with a policy to which nothing is redirected: it sends only what is.
+fn unfed(reading: &PolicyModel, dev: &str) -> Option<Finding> {
+    let root = reading.root(dev).filter(|_| is_ifb(reading, dev))?;
+    // Of an ifb alone it is not known what the other devices do.
+    let others = reading.qdiscs.iter().any(|qdisc| !qdisc.handle.is_none() && !is_ifb(reading, &qdisc.dev));
+    let leads = |filter: &FilterDump| match &filter.entry {
+        FilterEntry::Filter { actions, .. } => actions
+            .iter()
+            .any(|dump| matches!(&dump.action.act, Act::Mirred(mirred) if mirred.to.as_str() == dev)),
+        _ => false,
+    };
+    // A filter that was refused may have led there; so may a rule that is not followed.
+    let is_lost = |step: &Step| {
+        let names_filters = || step.words.iter().any(|word| "filter".starts_with(&word.text));
+        step.is_skipped || step.refused.is_some() && step.tool == "tc" && names_filters()
+    };
+    if !others
+        || reading.is_compiled()
+        || reading.filters.iter().any(leads)
+        || reading.is_rule_lost()
+        || reading.steps.iter().any(is_lost)
+    {
+        return None;
+    }
+    let step = reading.maker_of_qdisc(root).and_then(|op| reading.step_of(op))?;
+    let mut finding = finding(
+        Rule::Redirect,
+        Level::Warning,
+        step.place.clone(),
+        format!("nothing redirects packets to {dev}: its {} has nothing to do", root.kind.name()),
+        "an ifb sends only what a filter redirects to it; without one the download is not shaped".to_owned(),
+        format!("no filter in these files leads to {dev}"),
+    );
+    let what = format!(
+        "redirect what arrives: tc qdisc add dev DEVICE handle ffff: ingress, and tc filter add dev DEVICE parent \
+         ffff: matchall action mirred egress redirect dev {dev}"
+    );
+    finding.fix = Some(Fix { what, edits: Vec::new() });
+    Some(finding)
 }
 
 /// Which packets of those that arrive a filter takes.

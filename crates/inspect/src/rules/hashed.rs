@@ -1,11 +1,12 @@
 //! R11 of sfq, fq_codel and sfb: with a filter of their own they drop what no filter takes.
 
-use super::collisions::queues;
+use super::devices::lacks_queue;
 use super::making::{at_word, edit};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::Prober;
 use crate::reading::PolicyModel;
+use crate::tree::numbered_queues;
 use tidegate_gateway::{DropReason, EgressPath};
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{FilterParams, FlowMode, FlowParams, Kind};
@@ -77,6 +78,18 @@ fn dropped(
             fix: edit(step, "divisor", &queues.to_string(), "deal into as many as there are"),
         });
     }
+    // That may be why, and is reported as such.
+    let names_none = |dump: &FilterDump| match &dump.entry {
+        FilterEntry::Filter { params: FilterParams::Flow(_), .. } => false,
+        FilterEntry::Filter { params, .. } => {
+            params.classid().is_none_or(|class| lacks_queue(qdisc, class).is_some())
+        }
+        _ => false,
+    };
+    let mut own = reading.filters.iter().filter(|dump| dump.dev == qdisc.dev && dump.parent == handle);
+    if own.any(names_none) {
+        return None;
+    }
     let step = reading.step_of(reading.maker_of_filter(filter)?)?;
     Some(Finding {
         rule: Rule::Default,
@@ -102,7 +115,7 @@ fn deals_beyond<'r>(
     reading: &'r PolicyModel,
     qdisc: &QdiscDump,
 ) -> Option<(&'r FilterDump, &'r FlowParams, u32)> {
-    let (_, queues) = queues(&qdisc.params)?;
+    let (_, queues) = numbered_queues(&qdisc.params)?;
     let own = reading.filters.iter().filter(|dump| dump.dev == qdisc.dev && dump.parent == qdisc.handle);
     let mut dealing = own.filter_map(|dump| match &dump.entry {
         FilterEntry::Filter { params: FilterParams::Flow(flow), .. } => Some((dump, flow)),

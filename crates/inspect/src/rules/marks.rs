@@ -7,7 +7,7 @@ use crate::explain::ethertype_name;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::lost::Thing;
 use crate::reach::Arrival;
-use crate::reading::Step;
+use crate::reading::{PolicyModel, Step};
 use crate::sets::bdd::{Set, TooLarge};
 use crate::uses::asked_mark;
 use crate::walk::outcome::rewrites_marks;
@@ -123,13 +123,14 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             }
             _ if unreached.is_some() => unreached.clone().unwrap_or_default(),
             _ if !is_ip(dump.protocol) => {
-                "iptables' rules, which could mark packets, see IP only, and the filter's protocol is another"
+                "netfilter's rules, which could mark packets, see IP only, and the filter's protocol is another"
                     .to_owned()
             }
             (true, _) if rules(reading).any(|rule| rule.targets().any(may_mark)) => {
                 "packets carry no mark here".to_owned()
             }
             (true, _) => "nothing in these files sets any mark; something else must".to_owned(),
+            (_, true) if by_nft(reading) => "the rules that set it are in tables for IPv4".to_owned(),
             (_, true) => "the rules that set it are for IPv4: ip6tables has its own".to_owned(),
             _ if twin.is_some() => {
                 let twin = twin.unwrap_or_default();
@@ -157,12 +158,19 @@ pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             fix: (!early && unreached.is_none() && is_ip(dump.protocol)).then(|| {
                 match twin.filter(|_| !other_family) {
                     Some(twin) => same_number(twin, handle),
-                    None => by_hand(handle, nothing, other_family),
+                    None => by_hand(reading, handle, nothing, other_family),
                 }
             }),
         });
     }
     Ok(found)
+}
+
+/// Are the policy's rules written with nft, and none with iptables?
+fn by_nft(reading: &PolicyModel) -> bool {
+    let tables = || reading.gateway.all_tables().iter().filter(|table| table.is_touched());
+    let made = |free: bool| tables().any(|table| table.is_free() == free);
+    made(true) && !made(false)
 }
 
 /// May netfilter's rules for IP have seen a packet of this protocol?
@@ -179,16 +187,18 @@ fn of_protocol(protocol: u16) -> String {
 }
 
 /// How packets get a mark that none has.
-fn by_hand(mark: u32, nothing: bool, other_family: bool) -> Fix {
+fn by_hand(reading: &PolicyModel, mark: u32, nothing: bool, other_family: bool) -> Fix {
+    let rule = match (by_nft(reading), other_family) {
+        (true, _) => format!("nft add rule … meta mark set {mark}"),
+        (false, true) => format!("ip6tables -t mangle … -j MARK --set-mark {mark}"),
+        (false, false) => format!("iptables -t mangle … -j MARK --set-mark {mark}"),
+    };
     let what = if other_family {
-        format!("set it for IPv6, too: ip6tables -t mangle … -j MARK --set-mark {mark}")
+        format!("set it for IPv6, too: {rule}")
     } else if nothing {
-        format!("set it with a rule: iptables -t mangle … -j MARK --set-mark {mark}")
+        format!("set it with a rule: {rule}")
     } else {
-        format!(
-            "set it with a rule (iptables -t mangle … -j MARK --set-mark {mark}), or match a mark that \
-            packets carry"
-        )
+        format!("set it with a rule ({rule}), or match a mark that packets carry")
     };
     Fix { what, edits: Vec::new() }
 }

@@ -25,6 +25,7 @@ mod marks;
 mod measured;
 mod netem;
 mod nqb;
+mod other_release;
 mod overwritten;
 mod parts;
 mod policed;
@@ -72,6 +73,7 @@ pub fn check(reading: &mut PolicyModel) -> Vec<Finding> {
         inner::by_action,
         quantum::check,
         netem::check,
+        other_release::check,
         policers::check,
         queues::check,
         rates::check,
@@ -135,12 +137,6 @@ fn sense(text: &str, is_device: &dyn Fn(&str) -> bool) -> String {
     text.split_whitespace().filter(|word| !is_name(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// What a sentence is about, where rules say the same in other words.
-fn topic(sense: String) -> String {
-    let waits = ["of packets wait", "of packets may wait"];
-    if waits.iter().any(|words| sense.contains(words)) { "packets wait".to_owned() } else { sense }
-}
-
 /// Units that are apart from their number in a sentence, and would make the same sentence another.
 const UNITS: [&str; 11] =
     ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "bytes", "kB", "MB", "ms", "µs", "s"];
@@ -155,14 +151,12 @@ fn deduplicate(found: Vec<Finding>, is_device: &dyn Fn(&str) -> bool) -> Vec<Fin
         // Without a place the words decide whether it is the same; with one, all but names and numbers.
         let words = match finding.place {
             None => finding.what.clone(),
-            Some(_) => topic(sense(&finding.what, is_device)),
+            Some(_) => sense(&finding.what, is_device),
         };
         let key = (finding.rule, finding.level, finding.place.clone(), words);
         if let Some(at) = known.get(&key) {
             let (first, more, differ) = &mut kept[*at];
-            // Of one queue two rules may measure how long it is.
-            let is_alike = sense(&first.what, is_device) == sense(&finding.what, is_device);
-            *more += usize::from(first.what != finding.what && is_alike);
+            *more += usize::from(first.what != finding.what);
             *differ |= first.fix != finding.fix;
             continue;
         }

@@ -25,8 +25,7 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
         let Some(step) = reading.maker_of_qdisc(qdisc).and_then(|op| reading.step_of(op)) else { continue };
         found.extend(beyond(reading, &mut bench, qdisc, (netem, step)));
         // Where a netem has a child, packets continue into that when their delay is over.
-        if let Some(inner) = inside(reading, qdisc) {
-            found.extend(bucket(reading, &mut bench, qdisc, (netem, inner)));
+        if inside(reading, qdisc).is_some() {
             continue;
         }
         // Copies, and packets that pass others, are drawn: how many leave, and when, is another each time.
@@ -87,50 +86,6 @@ fn inside<'r>(reading: &'r PolicyModel, qdisc: &QdiscDump) -> Option<&'r QdiscDu
         inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle && !inner.handle.is_none()
     };
     reading.qdiscs.iter().find(hangs).filter(|_| !qdisc.handle.is_none())
-}
-
-/// A bucket in a netem at the root, with a queue of its own: packets wait there after their delay.
-fn bucket(
-    reading: &PolicyModel,
-    bench: &mut Bench<'_>,
-    qdisc: &QdiscDump,
-    (netem, inner): (&NetemParams, &QdiscDump),
-) -> Option<Finding> {
-    let QdiscParams::Tbf(tbf) = &inner.params else { return None };
-    let root = reading.root(&qdisc.dev)?.handle == qdisc.handle;
-    if !root || inside(reading, inner).is_some() {
-        return None;
-    }
-    let step = reading.maker_of_qdisc(inner).and_then(|op| reading.step_of(op))?;
-    let frame = reading.frame(&qdisc.dev);
-    // No more than fit: packets that come out of netem at once beyond that are dropped.
-    let packets =
-        usize::try_from(tbf.limit / frame.max(1)).unwrap_or(0).min(FRAMES).min(netem.limit as usize);
-    let filled = bench.fill(&qdisc.dev, Handle::NONE, &[], frame, packets)?;
-    let delay = Nanos(u64::try_from(netem.latency_ns).unwrap_or(0));
-    let queued = Nanos(filled.wait.0.saturating_sub(delay.0));
-    let level = match queued {
-        queued if queued < LONGISH => return None,
-        queued if queued < LONG => Level::Note,
-        _ => Level::Warning,
-    };
-    let keyword = if step.after("limit").is_some() { "limit" } else { "latency" };
-    Some(finding(
-        Rule::Limit,
-        level,
-        at_word(step, keyword),
-        format!("tbf {} in netem lets {} of packets wait", inner.handle, words::time(queued)),
-        format!(
-            "at {} they wait there when netem's delay of {} is over: a flow that fills it delays all others",
-            words::rate(tbf.rate.rate),
-            words::time(delay)
-        ),
-        format!(
-            "{} of {frame} bytes taken, the last left after {}",
-            words::count(filled.packets as usize, "packet", "packets"),
-            words::time(filled.wait)
-        ),
-    ))
 }
 
 /// The rate at which packets of a netem leave, and the class that leads there.

@@ -2,7 +2,7 @@
 
 use super::making::finding;
 use crate::finding::{Finding, Level, Rule};
-use crate::reading::{PolicyModel, Step};
+use crate::reading::PolicyModel;
 use crate::words;
 use std::collections::BTreeSet;
 use tidegate_gateway::Gateway;
@@ -17,9 +17,6 @@ const LONGEST_TICKED_US: u64 = 65_536 * 1024 / 1000;
 const BOUND: u32 = 256;
 /// The least quantum of fq, where there is one.
 const FQ_QUANTUM: u32 = 256;
-
-/// Part of what is said where copies are not tolerated ([`LinuxChange::NetemCopies`]).
-const COPIES_REFUSED: &str = "cannot mix duplicating netems";
 
 /// Kinds that came after the first recorded release, and with which (public histories).
 const CAME_LATER: [(&str, (u8, u8)); 1] = [("dualpi2", (6, 17))];
@@ -45,7 +42,7 @@ fn absent(reading: &PolicyModel, linux: LinuxVersion) -> Vec<Finding> {
             steps.next()?.place.clone(),
             format!("Linux {linux} has no {kind}"),
             format!("it refuses the command: {kind} came with Linux {}.{}", came.0, came.1),
-            format!("shown is the {kind} of Linux {LAST}"),
+            format!("the {kind} of Linux {LAST}"),
         ))
     };
     missing(linux).filter_map(noted).collect()
@@ -85,20 +82,7 @@ fn between(reading: &PolicyModel, from: LinuxVersion, until: LinuxVersion) -> Ve
             format!("{} of {} known differences", rows.len(), LinuxChange::TABLE.len()),
         )
     };
-    // The older release refuses the second netem, which is why the tree has none.
-    let refused = |step: &&Step| step.refused.as_deref().is_some_and(|text| text.contains(COPIES_REFUSED));
-    let copies = reading.steps.iter().find(refused).map(|step| {
-        let row = LinuxChange::NetemCopies.row();
-        finding(
-            Rule::Release,
-            Level::Note,
-            step.place.clone(),
-            format!("netem {differs} between Linux {from} and {until} in one way"),
-            format!("{since}{}", told(&row)),
-            format!("1 of {} known differences", LinuxChange::TABLE.len()),
-        )
-    });
-    alike(changes(from, &reading.qdiscs)).into_iter().map(noted).chain(copies).collect()
+    alike(changes(from, &reading.qdiscs)).into_iter().map(noted).collect()
 }
 
 /// What changed, in a sentence.
@@ -157,13 +141,21 @@ fn not_settled(linux: LinuxVersion, qdiscs: &[QdiscDump]) -> Option<String> {
         return None;
     }
     let kinds: BTreeSet<&str> = changes(linux, qdiscs).map(|(qdisc, _)| qdisc.kind.name()).collect();
-    let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
-    (!kinds.is_empty()).then(|| {
+    // The first release has nothing to compare with.
+    let is_later = |kind: &&str| CAME_LATER.iter().any(|(later, _)| later == kind);
+    let (later, kinds): (Vec<&str>, Vec<&str>) = kinds.into_iter().partition(is_later);
+    let later = later.into_iter().map(|kind| {
+        format!("{kind}: it is recorded of Linux {LAST} alone; what {linux} does otherwise is not known")
+    });
+    let kinds = kinds.join(", ");
+    let others = (!kinds.is_empty()).then(|| {
         format!(
             "{kinds}: of what changed between Linux {FIRST} and {LAST} it is not known whether {linux} has it; \
              shown is what {FIRST} does (`tidegate check --linux 6.1..7.2` lists what changed)"
         )
-    })
+    });
+    let sentences: Vec<String> = others.into_iter().chain(later).collect();
+    (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
 /// The qdiscs for which something changed between the recorded releases, with what did; of those that there
@@ -186,8 +178,8 @@ fn changes(
 /// Can the change show in a qdisc with these parameters?
 fn concerns(change: LinuxChange, qdisc: &QdiscDump) -> bool {
     match (change, &qdisc.params) {
-        // Nothing waits while a policy is put up, words are no packets, and a second netem beside copies is
-        // refused.
+        // Nothing waits while a policy is put up, words are no packets, and what one release refuses is found
+        // by carrying it out on both.
         (
             LinuxChange::BacklogKept
             | LinuxChange::ClassInUse

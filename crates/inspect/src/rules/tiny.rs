@@ -131,20 +131,26 @@ fn by_device(reading: &PolicyModel, bench: &mut Bench<'_>, dev: &str) -> Option<
         return None;
     }
     let frame = reading.frame(dev);
-    // A FIFO at the root, or the queues of leaf classes that have none of their own.
+    // A FIFO at the root, or the FIFOs of leaf classes that have no length of their own.
+    let is_unlimited = |queue: &QdiscDump| {
+        let step = reading.maker_of_qdisc(queue).and_then(|op| reading.step_of(op));
+        is_fifo(queue.kind) && step.is_some_and(|step| step.after("limit").is_none())
+    };
     let is_bare = |class: &&ClassDump| {
         let own = class.dev == dev && class.classid.qdisc() == root.handle && class.classid.minor() != 0;
-        own && reading.is_leaf(class) && reading.child(class).is_none()
+        own && reading.is_leaf(class) && reading.child(class).is_none_or(is_unlimited)
     };
     let mut bare: Vec<&ClassDump> = reading.classes.iter().filter(is_bare).collect();
     bare.sort_by_key(|class| class.classid);
     let (op, class) = match root.kind {
-        Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop => (reading.maker_of_qdisc(root)?, Handle::NONE),
+        kind if is_fifo(kind) => (reading.maker_of_qdisc(root)?, Handle::NONE),
         // A bucket's own queue is as long as its limit.
         Kind::Tbf => return None,
         _ => {
             let first = bare.first()?;
-            let maker = reading.maker_of_class(dev, first.classid).or_else(|| reading.maker_of_qdisc(root));
+            let of_queue = reading.child(first).and_then(|queue| reading.maker_of_qdisc(queue));
+            let of_class = || reading.maker_of_class(dev, first.classid);
+            let maker = of_queue.or_else(of_class).or_else(|| reading.maker_of_qdisc(root));
             (maker?, first.classid)
         }
     };
@@ -185,6 +191,10 @@ fn by_device(reading: &PolicyModel, bench: &mut Bench<'_>, dev: &str) -> Option<
     let queue = format!("a queue of its own: tc qdisc replace dev {dev} {at} fq_codel");
     finding.fix = Some(Fix { what: queue, edits: Vec::new() });
     Some(finding)
+}
+
+fn is_fifo(kind: Kind) -> bool {
+    matches!(kind, Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop)
 }
 
 /// What comes of a queue without room.

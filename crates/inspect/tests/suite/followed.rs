@@ -88,7 +88,7 @@ fn queues_say_what_chose_them() {
     };
     let words = "tcp 10.0.0.1:1 > 10.9.0.1:80";
     let chosen = explain(&["eth0"], &tree(""), words);
-    assert!(chosen.contains("flow 4 of it by its own filters"), "{chosen}");
+    assert!(chosen.contains("flow 10:5 of it by its own filters"), "{chosen}");
     let drawn = explain(&["eth0"], "tc qdisc add dev eth0 root handle 10: fq_codel", words);
     assert!(drawn.contains("of it by the key drawn here"), "{drawn}");
     let dual = "tc qdisc add dev eth0 root handle 2: dualpi2";

@@ -11,6 +11,7 @@ mod explain;
 mod findings;
 mod followed;
 mod hostile;
+mod lengths;
 mod makers;
 mod missed;
 mod probe;

@@ -1,8 +1,8 @@
 //! Errors with a plain effect in newcomers' policies that had no finding; Linux 6.1's behaviour was asked of
 //! the oracle.
 
-use crate::common::{check_finding, findings_of, given, silent};
-use tidegate_inspect::Rule;
+use crate::common::{check_finding, findings_of, given, reading, silent};
+use tidegate_inspect::{Rule, check};
 
 /// Two classes at the rate of the link, the second the default.
 const TREE: &str = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
@@ -444,4 +444,29 @@ fn what_is_missing_of_a_script_that_was_cut_short_is_no_mistake() {
     model.is_cut_short();
     let found = tidegate_inspect::check(&mut model);
     assert!(!found.iter().any(|finding| rules.contains(&finding.rule)), "{found:?}");
+}
+
+/// An ifb sends only what is redirected to it.
+#[test]
+fn an_ifb_to_which_nothing_is_redirected_shapes_nothing() {
+    let of = |more: &str, devices: &[&str]| -> Vec<String> {
+        let text = format!(
+            "tc qdisc add dev ifb0 root handle 1: tbf rate 10mbit burst 20k latency 50ms\n\
+             tc qdisc add dev ifb0 parent 1:1 fq_codel\n{more}"
+        );
+        let found = check(&mut reading(devices, &text));
+        let own = found.into_iter().filter(|finding| finding.rule == Rule::Redirect);
+        own.map(|finding| format!("{:?}: {}", finding.level, finding.what)).collect()
+    };
+    let both = ["eth0", "ifb0"];
+    let ingress = "tc qdisc add dev eth0 handle ffff: ingress\n";
+    let leads =
+        "tc filter add dev eth0 parent ffff: protocol all matchall action mirred egress redirect dev ifb0\n";
+    let told = ["Warning: nothing redirects packets to ifb0: its tbf has nothing to do"];
+    assert_eq!(of(ingress, &both), told);
+    assert_eq!(of("tc qdisc add dev eth0 root fq_codel\n", &both), told);
+    assert_eq!(of(&format!("{ingress}{leads}"), &both), [""; 0]);
+    assert_eq!(of(&format!("{ingress}{}", leads.replace("redirect", "mirror")), &both), [""; 0]);
+    // Nothing is known of the other devices.
+    assert_eq!(of("", &both), [""; 0]);
 }

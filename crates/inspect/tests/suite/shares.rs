@@ -48,11 +48,10 @@ fn what_changes_between_releases_is_noted_where_it_can_show() {
     given.steps[1].refused = Some(refused.to_owned());
     let mut reading = tidegate_inspect::PolicyModel::new(given);
     reading.until = newer;
-    let of_copies =
-        |finding: &&Finding| finding.because.starts_with("6.1: a netem with `duplicate` and another");
     let found = check(&mut reading);
-    let found = found.iter().find(of_copies).expect("it is noted");
-    assert_eq!(found.what, "netem differs between Linux 6.1 and 7.2 in one way");
+    let is_about =
+        |finding: &&Finding| finding.what == "Linux 6.1 refuses this command, which Linux 7.2 takes";
+    let found = found.iter().find(is_about).expect("it is noted");
     assert_eq!(found.place.as_ref().map(|place| place.line), Some(2));
     // What Linux 6.1 does not have does not change either.
     let lacks = "1 Linux 6.1 has no dualpi2 (it refuses the command: dualpi2 came with Linux 6.17)";
@@ -66,6 +65,39 @@ fn what_changes_between_releases_is_noted_where_it_can_show() {
     assert!(told.len() == 1 && told[0].contains("So it is of 10: of eth0, 20: of eth0"), "{told:?}");
     let told = of("tc qdisc add dev eth0 root netem loss 1%\n", newer);
     assert!(told[0].contains("7.2: they come from a generator of the qdisc's own"), "{told:?}");
+}
+
+/// Linux 6.1 and 7.2 were asked (fq-quantum-0, fq-initial-quantum-big).
+#[test]
+fn what_one_release_refuses_is_noted_once() {
+    let of = |lines: &[(&str, Option<&str>)]| -> Vec<String> {
+        let text: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
+        let mut given = crate::common::given(&["eth0"], &text);
+        for (step, (_, refused)) in given.steps.iter_mut().zip(lines) {
+            step.refused = refused.map(str::to_owned);
+        }
+        let mut reading = tidegate_inspect::PolicyModel::new(given);
+        reading.until = Some(LinuxVersion::V7_2);
+        let found = check(&mut reading);
+        let own = found.iter().filter(|finding| finding.what.contains("refuses this command"));
+        own.map(|finding| format!("{}: {}", finding.what, finding.because)).collect()
+    };
+    let why = "a script that goes on without it makes another policy there";
+    assert_eq!(
+        of(&[("tc qdisc add dev eth0 root handle 1: fq initial_quantum 2000000", None)]),
+        [format!("Linux 7.2 refuses this command, which Linux 6.1 takes: {why}")]
+    );
+    let refused = Some("RTNETLINK answers: Invalid argument");
+    assert_eq!(
+        of(&[("tc qdisc add dev eth0 root handle 1: fq quantum 0", refused)]),
+        [format!("Linux 6.1 refuses this command, which Linux 7.2 takes: {why}")]
+    );
+    // What both refuse, or take, is no difference; nor is what only the reader of this test does not know.
+    assert_eq!(
+        of(&[("tc qdisc del dev eth0 root", refused), ("tc qdisc add dev eth0 root fq", None)]),
+        [""; 0]
+    );
+    assert_eq!(of(&[("tc qdisc add dev eth0 root handle 1: prio", refused)]), [""; 0]);
 }
 
 /// Linux 6.1 was asked: with `quantum 1514` at one of two classes the other got twelve times as much.

@@ -236,7 +236,12 @@ pub(super) fn links(shim: &mut ToolShim<'_>, which: &LinkSelector) -> Vec<ShownL
             up: link.up,
             mtu: spec.mtu,
             txqueuelen: spec.tx_queue_len,
-            qdisc: root.map_or("noqueue".to_owned(), |root| root.kind.name().to_owned()),
+            qdisc: match root {
+                // What it was given shows whether it is up or not, its default one from its first time up.
+                _ if !link.has_default && root.is_none_or(|root| root.handle.is_none()) => "noop".to_owned(),
+                Some(root) => root.kind.name().to_owned(),
+                None => "noqueue".to_owned(),
+            },
             mac: link.mac,
             master: link.master.clone(),
             addresses: own

@@ -21,7 +21,7 @@ pub struct ShownLink {
     pub mtu: u32,
     /// Transmit queue length, packets.
     pub txqueuelen: u32,
-    /// The kind of its root qdisc.
+    /// The kind of its root qdisc; `noop` of a device that was never up.
     pub qdisc: String,
     /// Its hardware address.
     pub mac: [u8; 6],
@@ -131,10 +131,6 @@ impl ShownLink {
         own == kind
     }
 
-    fn shown_qdisc(&self) -> &str {
-        if self.up { &self.qdisc } else { "noop" }
-    }
-
     fn chosen(&self, flags: &IpFlags) -> impl Iterator<Item = &ShownAddress> {
         let family = flags.family;
         self.addresses.iter().filter(move |shown| family.is_none_or(|ipv6| ipv6 == shown.address.is_ipv6()))
@@ -198,7 +194,7 @@ fn head(link: &ShownLink, addresses: bool) -> String {
         link.full_name(),
         link.flags().join(","),
         link.mtu,
-        link.shown_qdisc()
+        link.qdisc
     );
     if let Some(master) = &link.master {
         let _ = write!(out, "master {master} ");
@@ -268,7 +264,7 @@ pub fn link_json(links: &[ShownLink], flags: &IpFlags, addresses: bool) -> Strin
             ("ifname", Json::text(&link.name)),
             ("flags", Json::List(flag_list)),
             ("mtu", Json::number(link.mtu)),
-            ("qdisc", Json::text(link.shown_qdisc())),
+            ("qdisc", Json::text(&link.qdisc)),
             ("operstate", Json::text(link.state())),
         ];
         if let Some(master) = &link.master {

@@ -178,6 +178,7 @@ fn listings_are_ips() {
         name: "ifb0".into(),
         kind: LinkDriver::Ifb,
         up: false,
+        qdisc: "noop".into(),
         txqueuelen: 32,
         addresses: Vec::new(),
         ..link.clone()
