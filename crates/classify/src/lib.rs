@@ -35,7 +35,7 @@ pub use blocks::Blocks;
 pub use context::{ClassifyContext, DumpContext};
 pub use cost::{Cost, Price};
 pub use list::{FilterList, flushes_all};
-pub use query::{ActionInput, FilterRandom, FilterVerdict, Mirrored, Owner, Redirect};
+pub use query::{ActionInput, FilterRandom, FilterVerdict, Outgoing, Owner, Redirect};
 pub use shared::Shared;
 
 /// The examples of the README are run, too.

@@ -43,13 +43,16 @@ pub struct ActionInput {
     pub linux: LinuxVersion,
 }
 
-/// A copy of a packet that an action leads to another device.
+/// A packet on its way to another device: a copy that an action made, or the packet itself where it was
+/// redirected while it moved inside its device's tree.
 #[derive(Debug)]
-pub struct Mirrored {
-    /// The copy, which the caller must offer or release.
+pub struct Outgoing {
+    /// The packet, which the caller must offer or release.
     pub pkt: Pkt,
     /// The device that it goes to, and in which direction.
     pub way: Redirect,
+    /// Is it a copy?
+    pub is_copy: bool,
 }
 
 /// The result of one filter.

@@ -1,9 +1,10 @@
 //! A device of the machine.
 
+use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use tidegate_packet::{Head, Jiffies};
+use tidegate_packet::{Head, Jiffies, Pkt};
 use tidegate_policy::{Errno, LinkDriver, RawLink, TcError, Tunnel, TunnelMode};
 use tidegate_qdisc::{DeviceInfo, EventRing, Shaper, Switches};
 
@@ -176,6 +177,12 @@ pub(crate) struct Port {
     pub(crate) stacked: Option<Stacked>,
     /// Packets were redirected here since the flag was last taken.
     pub(crate) is_redirect_target: bool,
+    /// A packet was redirected here, and the device was not polled since.
+    pub(crate) unpolled: bool,
+    /// Packets that it sent before the next was redirected here. (Each is in the pool, which limits them.)
+    pub(crate) sent: VecDeque<Pkt>,
+    /// One of the two above says something.
+    pub(crate) has_news: bool,
     /// It is down: filters can lead nothing to it.
     pub(crate) down: bool,
 }
@@ -189,6 +196,9 @@ impl Port {
             shaper: Shaper::new(of(spec), EventRing::new(EVENTS)),
             stacked: None,
             is_redirect_target: false,
+            unpolled: false,
+            sent: VecDeque::new(),
+            has_news: false,
             down: false,
         }
     }

@@ -123,6 +123,9 @@ impl Gateway {
         while let Some(pkt) = port.shaper.poll(now, pool, draws) {
             port.shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
         }
+        while let Some(pkt) = port.sent.pop_front() {
+            port.shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
+        }
         port.name.clear();
         port.addresses.clear();
         port.stacked = None;

@@ -8,8 +8,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_classify::Shared;
 use tidegate_classify::netfilter::{NetfilterTable, RuleTrace};
+use tidegate_classify::{Outgoing, Shared};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Handle, Head, KernelModel, Pkt, Pool, RandomSource, RedirectedTo, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
@@ -51,6 +51,14 @@ pub struct Gateway {
     pub(crate) shared: Box<Shared>,
     /// Packets that filters had arrive at other devices, and those; routing is yet to see them.
     pub(crate) arrived: VecDeque<(Pkt, DeviceId)>,
+    /// Packets came to other devices as one was polled, since this was asked last.
+    pub(crate) redirected_by_polls: bool,
+    /// The time at which ifbs gave packets back last, and how many they did then.
+    pub(crate) given_back: (Time, u32),
+    /// Devices that are polled one inside the other, as packets are redirected from each to the next.
+    pub(crate) polled_inside: u32,
+    /// The list that packets on their way to other devices are taken from, kept for its memory.
+    pub(crate) outgoing: Vec<Outgoing>,
     /// Actions of deleted filters stay until time continues ([`Gateway::defer_releases`]).
     pub(crate) defers_releases: bool,
 }
@@ -101,10 +109,12 @@ impl Gateway {
         if let Some(kernel) = self.kernel {
             spec.switches.linux = kernel.linux;
         }
+        self.shared.actions.carries_on = true;
         let port = Port::new(name, spec);
         match self.ports.iter_mut().zip(0..).find(|(port, _)| port.is_gone()) {
             Some((place, at)) => {
                 *place = port;
+                self.shared.actions.set_device_up(at, true);
                 DeviceId(at)
             }
             None => {
@@ -396,10 +406,34 @@ impl Gateway {
         passes
     }
 
-    /// Takes the next packet that a device may send.
+    /// Takes the next packet that a device may send. Filters below a netem decide about packets now: other
+    /// devices may have got some ([`Gateway::take_redirect_target_flag`], [`Gateway::take_arrived`]), whether
+    /// this one sends or not.
     pub fn poll(&mut self, world: GatewayContext<'_>, device: DeviceId) -> Option<Pkt> {
-        let pkt = self.lent(device, |shaper| shaper.poll(world.now, world.pool, world.random))?;
-        let meta = world.pool.meta_mut(&pkt);
+        if self.ports[device.0 as usize].has_news
+            && let Some(pkt) = self.sent_before(device)
+        {
+            return Some(pkt);
+        }
+        self.poll_tree(world, device)
+    }
+
+    /// Takes the next packet that the qdiscs of a device let go.
+    #[inline]
+    pub(crate) fn poll_tree(&mut self, world: GatewayContext<'_>, device: DeviceId) -> Option<Pkt> {
+        let GatewayContext { now, pool, random } = world;
+        let mut polled = self.lent(device, |shaper| shaper.poll(now, pool, random));
+        while self.shared.actions.has_outgoing() {
+            self.redirected_by_polls = true;
+            let paused = self.shared.actions.take_paused();
+            self.send_outgoing(GatewayContext { now, pool, random }, device, 0);
+            // Each turn takes a packet out of the netem that stopped.
+            if paused && polled.is_none() {
+                polled = self.lent(device, |shaper| shaper.poll(now, pool, random));
+            }
+        }
+        let pkt = polled?;
+        let meta = pool.meta_mut(&pkt);
         meta.passed_over = false;
         if meta.redirected_to != RedirectedTo::NOWHERE {
             meta.came_in = number(device);
@@ -407,7 +441,7 @@ impl Gateway {
         let is_tagged = matches!(meta.ethertype, ethertype::VLAN | ethertype::QINQ);
         // An ifb sends nothing: the tag stays beside the packet (recorded: answers-rewrite/vlans-two-mirred).
         if is_tagged && self.port(device).spec.kind != DeviceKind::Ifb {
-            tag_frame(world.pool, &pkt);
+            tag_frame(pool, &pkt);
         }
         Some(pkt)
     }

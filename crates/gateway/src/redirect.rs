@@ -1,10 +1,10 @@
 //! Packets that filters lead from one device to another, and what an ifb gives back.
 
-use crate::device::DeviceId;
+use crate::device::{DeviceId, DeviceKind};
 use crate::machine::{Gateway, GatewayContext, number, reframe};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
-use tidegate_classify::{Actions, Mirrored};
+use tidegate_classify::{Actions, Outgoing};
 use tidegate_packet::{Pkt, Pool, RedirectedTo, Time};
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
 use tidegate_policy::{Act, Action, ActionId, ActionsOp, Errno, FilterOp, TcError};
@@ -13,6 +13,10 @@ use tidegate_qdisc::{DropReason, IngressVerdict, Redirect, Shaper, XmitStatus};
 /// Devices that one packet may be redirected through in one call; beyond that it is dropped, as in the kernel
 /// a loop would be.
 const MAX_REDIRECTS: u32 = Actions::MAX_REDIRECTS;
+
+/// Packets that ifbs may give back to the devices they were leaving by at one time. More of them go round
+/// (Linux would not stop), and are dropped.
+const MAX_GIVEN_BACK: u32 = 1 << 16;
 
 /// What happened to a packet that arrived at a device.
 #[must_use]
@@ -47,16 +51,12 @@ impl Gateway {
         self.shared.actions.led_before = before;
         let arrival = self.lent(device, |shaper| shaper.arrive(now, pool, draws, pkt));
         self.shared.actions.led_before = 0;
-        self.send_copies(GatewayContext { now, pool, random: draws }, device, before + 1);
+        self.send_outgoing(GatewayContext { now, pool, random: draws }, device, before + 1);
         match arrival {
             IngressVerdict::Passed(pkt) => {
                 self.ascend(GatewayContext { now, pool, random: draws }, device, pkt)
             }
             IngressVerdict::Dropped => ReceiveOutcome::Dropped,
-            IngressVerdict::Redirected(pkt, way) if self.targets_device_that_is_down(way) => {
-                self.port(device).shaper.drop_at_hook(now, pool, draws, pkt);
-                ReceiveOutcome::Dropped
-            }
             IngressVerdict::Redirected(pkt, way) if way.arrives => self.arrive_redirected(
                 GatewayContext { now, pool, random: draws },
                 device,
@@ -113,19 +113,13 @@ impl Gateway {
             port.shaper.stop(now, pool, draws);
         }
         port.down = !up;
+        self.shared.actions.set_device_up(device.0, up);
     }
 
     /// A device that was never up.
     pub fn begin_down(&mut self, device: DeviceId) {
         self.port(device).down = true;
-    }
-
-    fn targets_device_that_is_down(&mut self, way: Redirect) -> bool {
-        let down = self.ports.get(way.to as usize).is_some_and(|port| port.down && !port.is_gone());
-        if down {
-            self.shared.actions.note_refused(way.by);
-        }
-        down
+        self.shared.actions.set_device_up(device.0, false);
     }
 
     /// The next packet that a filter had arrive at a device, with that device, beside what was received or
@@ -146,6 +140,12 @@ impl Gateway {
     /// The actions that redirected it are skipped.
     pub fn offer_back(&mut self, world: GatewayContext<'_>, device: DeviceId, pkt: Pkt) -> XmitStatus {
         let GatewayContext { now, pool, random: draws } = world;
+        let (at, before) = self.given_back;
+        self.given_back = (now, if at == now { before.saturating_add(1) } else { 0 });
+        if self.given_back.1 >= MAX_GIVEN_BACK {
+            self.port(device).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
+            return XmitStatus::Stopped;
+        }
         let meta = pool.meta_mut(&pkt);
         (meta.len, meta.passed_over, meta.redirected_to) = (meta.frame_len, true, RedirectedTo::NOWHERE);
         let offer = self.lent(device, |shaper| shaper.offer(now, pool, draws, pkt));
@@ -155,6 +155,16 @@ impl Gateway {
     /// Whether a packet was redirected to this device since the last call: then it must be polled.
     pub fn take_redirect_target_flag(&mut self, device: DeviceId) -> bool {
         core::mem::take(&mut self.port(device).is_redirect_target)
+    }
+
+    /// A packet was given back to this device: it must be polled, as after a redirect.
+    pub fn flag_redirect_target(&mut self, device: DeviceId) {
+        self.port(device).is_redirect_target = true;
+    }
+
+    /// Whether polling a device had packets come to others since the last call: then those must be polled.
+    pub fn take_redirected_by_polls(&mut self) -> bool {
+        core::mem::take(&mut self.redirected_by_polls)
     }
 
     /// Carries out what the last offer to `device` left to do: its filters may have redirected the packet.
@@ -167,20 +177,13 @@ impl Gateway {
     ) -> XmitStatus {
         let GatewayContext { now, pool, random: draws } = world;
         let redirected = self.port(device).shaper.take_redirected();
-        self.send_copies(GatewayContext { now, pool, random: draws }, device, 0);
+        self.send_outgoing(GatewayContext { now, pool, random: draws }, device, 0);
         let Some((pkt, way)) = redirected else { return offer };
-        if self.targets_device_that_is_down(way) {
-            self.port(device).shaper.drop_at_hook(now, pool, draws, pkt);
-            return if offer == XmitStatus::Away { XmitStatus::Stopped } else { offer };
-        }
         if way.arrives {
             self.arrive_later(GatewayContext { now, pool, random: draws }, device, way.to, pkt, 0);
             return XmitStatus::Queued;
         }
-        let meta = pool.meta_mut(&pkt);
-        meta.redirected_to = RedirectedTo::at(device.0 as u16, true);
-        meta.set_tx_queue(None);
-        let redirected = self.redirect(GatewayContext { now, pool, random: draws }, device, way, pkt).0;
+        let redirected = self.redirect_leaving(GatewayContext { now, pool, random: draws }, device, way, pkt);
         match (offer, redirected) {
             (XmitStatus::Away, XmitStatus::Refused | XmitStatus::Stopped) => XmitStatus::Stopped,
             (XmitStatus::Away, _) => XmitStatus::Away,
@@ -188,38 +191,61 @@ impl Gateway {
         }
     }
 
-    /// Sends the copies that actions on `device` made of packets to the devices they are for. An ifb gives
-    /// none of them back.
+    /// Redirects a packet that was leaving `device` to the egress of another, which may give it back.
+    fn redirect_leaving(
+        &mut self,
+        world: GatewayContext<'_>,
+        device: DeviceId,
+        way: Redirect,
+        pkt: Pkt,
+    ) -> XmitStatus {
+        let meta = world.pool.meta_mut(&pkt);
+        meta.redirected_to = RedirectedTo::at(device.0 as u16, true);
+        meta.set_tx_queue(None);
+        self.redirect(world, device, way, pkt).0
+    }
+
+    /// Sends on what actions on `device` led to other devices beside the packet that was offered or received:
+    /// copies, of which an ifb gives none back, and packets redirected inside the tree.
     #[inline]
-    fn send_copies(&mut self, world: GatewayContext<'_>, device: DeviceId, before: u32) {
-        if self.shared.actions.has_mirrored() {
-            self.send_all_copies(world, device, before);
+    pub(crate) fn send_outgoing(&mut self, world: GatewayContext<'_>, device: DeviceId, before: u32) {
+        if self.shared.actions.has_outgoing() {
+            self.send_all_outgoing(world, device, before);
         }
     }
 
-    fn send_all_copies(&mut self, world: GatewayContext<'_>, device: DeviceId, before: u32) {
+    #[cold]
+    fn send_all_outgoing(&mut self, world: GatewayContext<'_>, device: DeviceId, before: u32) {
         let GatewayContext { now, pool, random: draws } = world;
+        let mut outgoing = core::mem::take(&mut self.outgoing);
         for _ in 0..MAX_REDIRECTS {
-            for Mirrored { pkt, way } in self.shared.actions.take_mirrored() {
-                pool.meta_mut(&pkt).redirected_to = RedirectedTo::NOWHERE;
-                if self.targets_device_that_is_down(way) {
-                    pool.release(pkt);
-                } else if way.arrives {
-                    self.arrive_later(
-                        GatewayContext { now, pool, random: draws },
-                        device,
-                        way.to,
-                        pkt,
-                        before,
-                    );
-                } else {
-                    let _ = self.redirect(GatewayContext { now, pool, random: draws }, device, way, pkt);
-                }
+            self.shared.actions.swap_outgoing(&mut outgoing);
+            if outgoing.is_empty() {
+                break;
+            }
+            for one in outgoing.drain(..) {
+                self.send_one(GatewayContext { now, pool, random: draws }, device, one, before);
             }
         }
         // What goes round for ever ends here.
-        for copy in self.shared.actions.take_mirrored() {
-            self.port(device).shaper.refuse(now, pool, draws, copy.pkt, DropReason::Policy);
+        self.shared.actions.swap_outgoing(&mut outgoing);
+        for one in outgoing.drain(..) {
+            self.port(device).shaper.refuse(now, pool, draws, one.pkt, DropReason::Policy);
+        }
+        self.outgoing = outgoing;
+    }
+
+    fn send_one(&mut self, world: GatewayContext<'_>, device: DeviceId, one: Outgoing, before: u32) {
+        let Outgoing { pkt, way, is_copy } = one;
+        if is_copy {
+            world.pool.meta_mut(&pkt).redirected_to = RedirectedTo::NOWHERE;
+        }
+        if way.arrives {
+            self.arrive_later(world, device, way.to, pkt, before);
+        } else if is_copy {
+            let _ = self.redirect(world, device, way, pkt);
+        } else {
+            let _ = self.redirect_leaving(world, device, way, pkt);
         }
     }
 
@@ -275,6 +301,15 @@ impl Gateway {
             let meta = pool.meta_mut(&pkt);
             (meta.len, meta.came_in) = (meta.frame_len, number(last));
             port.is_redirect_target = true;
+            if port.spec.kind == DeviceKind::Ifb {
+                // What was redirected there before has its turn first: Linux runs a qdisc after each packet.
+                // An ifb always has space; of other devices, whoever drives them knows.
+                if port.unpolled {
+                    self.poll_between(GatewayContext { now, pool, random: draws }, DeviceId(to));
+                }
+                let port = self.port(DeviceId(to));
+                (port.unpolled, port.has_news) = (true, true);
+            }
             let offer = self.lent(DeviceId(to), |shaper| shaper.offer(now, pool, draws, pkt));
             match self.port(DeviceId(to)).shaper.take_redirected() {
                 Some((again, Redirect { to: further, arrives: true, .. })) => {
@@ -299,6 +334,30 @@ impl Gateway {
         }
         self.port(from).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
         (XmitStatus::Refused, from)
+    }
+
+    /// Polls a device before another packet is redirected to it; what it sends is given by the next polls.
+    fn poll_between(&mut self, world: GatewayContext<'_>, device: DeviceId) {
+        let GatewayContext { now, pool, random } = world;
+        self.port(device).unpolled = false;
+        if self.polled_inside == MAX_REDIRECTS {
+            return;
+        }
+        self.polled_inside += 1;
+        while let Some(pkt) = self.poll_tree(GatewayContext { now, pool, random }, device) {
+            self.port(device).sent.push_back(pkt);
+        }
+        self.polled_inside -= 1;
+    }
+
+    /// The next packet that a device sent before another one was redirected to it.
+    #[cold]
+    pub(crate) fn sent_before(&mut self, device: DeviceId) -> Option<Pkt> {
+        let port = self.port(device);
+        let pkt = port.sent.pop_front();
+        port.unpolled &= pkt.is_some();
+        port.has_news = port.unpolled || !port.sent.is_empty();
+        pkt
     }
 
     /// Fills in what tc would have sent as an index: the devices that packets are redirected to.

@@ -319,8 +319,9 @@ impl Prober {
     /// Reads where an offered packet is queued, and lets it leave; a packet from an ifb continues.
     fn after_offer(&mut self, trip: &mut Trip<'_>, device: DeviceId, offer: XmitStatus) {
         let (mut device, mut offer, mut came_back) = (device, offer, false);
+        let mut led_inside = false;
         for _ in 0..MOST_STOPS {
-            let led = self.note_losses(trip, device);
+            let led = self.note_losses(trip, device) || core::mem::take(&mut led_inside);
             if let Some(by) = self.arrived(trip.slot) {
                 self.visit(trip, Stop { led_to: Some(by), came_back, ..Stop::bare(device) });
                 return;
@@ -339,9 +340,16 @@ impl Prober {
                 let stop = Stop { came_back, ..self.stop(device) };
                 self.visit(trip, stop);
             }
-            if let Some(pkt) = self.let_leave(trip, device) {
-                self.pool.release(pkt);
-            }
+            let (left, led) = self.let_leave(trip, device);
+            let Some(pkt) = left else {
+                if led {
+                    // A filter below a netem redirected it as it waited.
+                    led_inside = true;
+                    continue;
+                }
+                return;
+            };
+            self.pool.release(pkt);
             return;
         }
     }
@@ -381,7 +389,7 @@ impl Prober {
         }
         let stop = self.stop(last);
         self.visit(trip, stop);
-        let pkt = self.let_leave(trip, last)?;
+        let pkt = self.let_leave(trip, last).0?;
         if self.gateway.spec(last).kind != DeviceKind::Ifb {
             // Any other device sends it: it does not come back.
             self.pool.release(pkt);
@@ -466,8 +474,8 @@ impl Prober {
     }
 
     /// Polls a device, waiting as long as it wants, until nothing is left there; gives the packet that was
-    /// sent.
-    fn let_leave(&mut self, trip: &mut Trip<'_>, device: DeviceId) -> Option<Pkt> {
+    /// sent, and whether one was redirected meanwhile.
+    fn let_leave(&mut self, trip: &mut Trip<'_>, device: DeviceId) -> (Option<Pkt>, bool) {
         let mut left = None;
         for _ in 0..MOST_WAITS {
             let Prober { gateway, pool, draws, now, .. } = self;
@@ -489,8 +497,8 @@ impl Prober {
             self.gateway.qlen(device) == 0 || matches(&mut self.gateway, self.now),
             "a packet alone on a machine leaves in the end, but for a plug"
         );
-        self.note_losses(trip, device);
-        left
+        let led = self.note_losses(trip, device);
+        (left, led)
     }
 
     /// Lets copies leave that actions sent to other devices: only the packet itself is followed.

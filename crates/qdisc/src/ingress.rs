@@ -259,11 +259,6 @@ impl Ingress {
         hooked
     }
 
-    /// A packet that a hook redirected is dropped after all.
-    pub(crate) fn count_drop(&mut self) {
-        self.drops = self.drops.wrapping_add(1);
-    }
-
     pub(crate) fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.arriving.filters.each_action(show);
         self.leaving.filters.each_action(show);

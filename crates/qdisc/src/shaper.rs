@@ -221,6 +221,13 @@ impl Shaper {
         self.redirected.take()
     }
 
+    /// The next packet that was redirected inside the tree, as a netem gave it to the qdisc below: after each
+    /// poll and offer, until there is none. Where a machine lends its actions ([`Shaper::swap_shared`]), it
+    /// finds these packets there, among the copies.
+    pub fn take_redirected_inside(&mut self) -> Option<(Pkt, Redirect)> {
+        self.shared.actions.take_redirected()
+    }
+
     /// Lends it the machine's actions, or takes them back: it gets what is given, and what it had is in its
     /// place.
     #[inline]
@@ -469,13 +476,6 @@ impl Shaper {
         cx.drop(Handle::NONE, pkt, why);
     }
 
-    /// Drops a packet that a hook's filters redirected to a device that accepts none; the hook's qdisc counts
-    /// it.
-    pub fn drop_at_hook(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource, pkt: Pkt) {
-        self.ingress.count_drop();
-        self.refuse(now, pool, random, pkt, DropReason::Policy);
-    }
-
     pub(crate) fn enter<'a>(
         &'a mut self,
         now: Time,
@@ -611,6 +611,7 @@ fn offer_to(root: &mut QdiscNode, cx: &mut Context<'_>, ways: &ParentIndex, pkt:
 fn offer_copy(root: &mut QdiscNode, cx: &mut Context<'_>, ways: &ParentIndex) {
     let Some((copy, at)) = cx.copied.take() else { return };
     let _ = root.enqueue(cx, copy);
+    cx.send_redirected();
     if let Some(way) = ways.to(root, at) {
         root.with(cx, way.classes(), &mut |node, cx| node.resume(cx));
     }

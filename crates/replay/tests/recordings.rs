@@ -11,7 +11,7 @@ use tidegate_replay::recorded::{
 use tidegate_shims::Machine;
 
 /// The archives, and how many of their recordings are plain.
-const ARCHIVES: [(&str, usize); 17] = [
+const ARCHIVES: [(&str, usize); 18] = [
     ("linux-7.2", 214),
     ("traces", 102),
     ("answers", 29),
@@ -27,6 +27,7 @@ const ARCHIVES: [(&str, usize); 17] = [
     ("translated", 5),
     ("redirects", 5),
     ("answers-limits", 350),
+    ("answers-redirected", 347),
     ("dualpi2", 66),
     ("routed", 8),
 ];

@@ -92,7 +92,13 @@ impl Forwarder for GatewayMachine {
     #[inline]
     fn poll(&mut self, pool: &mut Pool, now: Time, port: Port) -> Option<Pkt> {
         let device = self.device(port)?;
-        self.gateway.poll(GatewayContext { now, pool, random: &mut self.random }, device)
+        let polled = self.gateway.poll(GatewayContext { now, pool, random: &mut self.random }, device);
+        self.end_arrived(pool);
+        polled
+    }
+
+    fn take_redirected(&mut self) -> bool {
+        self.gateway.take_redirected_by_polls()
     }
 
     #[inline]

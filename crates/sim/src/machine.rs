@@ -70,6 +70,10 @@ pub trait Forwarder {
     fn handle_timeout(&mut self, _pool: &mut Pool, _now: Time, _port: Port) -> bool {
         true
     }
+    /// Whether polls of ports had packets come to ports that give them back, since the last call.
+    fn take_redirected(&mut self) -> bool {
+        false
+    }
     /// A packet arrived at `port`: what happens to it before it is routed.
     fn receive(&mut self, _pool: &mut Pool, _now: Time, port: Port, pkt: Pkt) -> ReceiveResult {
         ReceiveResult::Passed(pkt, port)

@@ -103,6 +103,11 @@ impl Forwarder for Machines {
         machine.poll(pool, now, own)
     }
 
+    fn take_redirected(&mut self) -> bool {
+        // All of them are asked, so that none says it again.
+        self.machines.iter_mut().fold(false, |any, machine| machine.take_redirected() | any)
+    }
+
     #[inline]
     fn timeout(&mut self, port: Port) -> Option<Time> {
         let (machine, own) = self.at(port)?;

@@ -46,6 +46,8 @@ pub struct Net<M> {
     pub(crate) links: Vec<Link>,
     /// Devices that give back what they are given (ifb).
     returning: Vec<usize>,
+    /// They are being served because polling a device had packets come to them.
+    gives_back: bool,
     /// All paths one behind the other, each ended by [`END`].
     routes: Vec<u32>,
     pub(crate) flows: Vec<TcpFlow>,
@@ -74,6 +76,7 @@ impl<M: Forwarder> Net<M> {
             random: Seeded::new(seed),
             links: Vec::new(),
             returning: Vec::new(),
+            gives_back: false,
             routes: alloc::vec![END],
             flows: Vec::new(),
             probes: Vec::new(),
@@ -344,6 +347,13 @@ impl<M: Forwarder> Net<M> {
             }
         }
         self.arm_wake(at, port);
+        if !self.returning.is_empty() && self.machine.take_redirected() && !self.gives_back {
+            // Below a netem, filters redirect packets as the device is polled. What comes round meanwhile is
+            // polled by those that give back now.
+            self.gives_back = true;
+            self.serve_returning();
+            self.gives_back = false;
+        }
     }
 
     /// Books what happened to a packet put on a link.

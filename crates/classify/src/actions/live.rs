@@ -3,7 +3,7 @@
 use super::police::Policers;
 use super::{connection, csum, gate, mpls, nat, pedit, skbmod, vlan};
 use crate::conntrack::Conntrack;
-use crate::query::{ActionInput, Done, FilterRandom, FilterVerdict, Mirrored, Redirect};
+use crate::query::{ActionInput, Done, FilterRandom, FilterVerdict, Outgoing, Redirect};
 use alloc::vec::Vec;
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{FwMark, LinuxChange, Pkt, Pool, Time};
@@ -20,11 +20,13 @@ pub(super) const MAX_REDIRECTS: u32 = 4;
 /// What actions reach beside the packet.
 pub(super) struct ActionContext<'a> {
     /// Copies on their way to other devices.
-    pub(super) mirrored: &'a mut Vec<Mirrored>,
+    pub(super) outgoing: &'a mut Vec<Outgoing>,
     /// The place of the action itself.
     pub(super) place: u32,
     /// At so many devices filters had the packet arrive before.
     pub(super) redirects_before: u32,
+    /// The devices that are down.
+    pub(super) down: &'a [u32],
     /// The machine's connections.
     pub(super) connections: &'a mut Conntrack,
     /// The machine's policers.
@@ -177,7 +179,10 @@ impl Live {
                 connection::ctinfo(*info, &mut self.ctinfo, backends.connections, pool, pkt, meter.now)
             }
             Act::Mirred(mirred) => {
-                self.drops += u32::from(mirred.device == Act::NOWHERE);
+                if mirred.device == Act::NOWHERE || backends.down.contains(&mirred.device) {
+                    self.overlimits += 1;
+                    return Done::Control(if mirred.copy { mirred.control } else { Control::Drop });
+                }
                 return mirror(mirred, pool, pkt, backends);
             }
             Act::Nat(translation) => {
@@ -429,10 +434,8 @@ fn mirror(mirred: &Mirred, pool: &mut Pool, pkt: &Pkt, backends: &mut ActionCont
     if !mirred.copy {
         return Done::Away(FilterVerdict::Redirect(way));
     }
-    if mirred.device != Act::NOWHERE
-        && let Some(copy) = pool.copy(pkt)
-    {
-        backends.mirrored.push(Mirrored { pkt: copy, way });
+    if let Some(copy) = pool.copy(pkt) {
+        backends.outgoing.push(Outgoing { pkt: copy, way, is_copy: true });
     }
     Done::Control(mirred.control)
 }

@@ -3,7 +3,7 @@
 use super::live::{self, ActionContext, Live};
 use super::police::Policers;
 use crate::conntrack::Conntrack;
-use crate::query::{ActionInput, Done, FilterRandom, Mirrored};
+use crate::query::{ActionInput, Done, FilterRandom, Outgoing, Redirect};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec;
@@ -23,10 +23,16 @@ pub struct Actions {
     known: BTreeMap<(&'static str, u32), u32>,
     /// Filters may have gone since references were last counted, the last of them at this time.
     stale: Option<Time>,
-    /// Copies on their way to other devices.
-    pub(crate) mirrored: Vec<Mirrored>,
+    /// Packets on their way to other devices, in the order in which actions led them there.
+    pub(crate) outgoing: Vec<Outgoing>,
+    /// Who drives the devices carries on a root that stops because packets are on their way to other devices.
+    pub carries_on: bool,
+    /// A root has stopped for that.
+    paused: bool,
     /// At so many devices filters had the packet arrive before.
     pub led_before: u32,
+    /// The devices that are down: actions lead nothing to them.
+    down: Vec<u32>,
     /// The machine's connections, while they are lent ([`Actions::swap_connections`]).
     pub(crate) connections: Conntrack,
     /// Some action requests connections, or did.
@@ -49,13 +55,14 @@ impl Actions {
         meter: ActionInput,
         random: &mut FilterRandom<'_>,
     ) -> Done {
-        let Actions { slots, mirrored, led_before, connections, policers, .. } = self;
+        let Actions { slots, outgoing, led_before, down, connections, policers, .. } = self;
         match slots.get_mut(place as usize) {
             Some(Some(live)) => {
                 let backends = &mut ActionContext {
                     place,
-                    mirrored,
+                    outgoing,
                     redirects_before: *led_before,
+                    down,
                     connections,
                     policers,
                 };
@@ -386,15 +393,55 @@ impl Actions {
         }
     }
 
-    /// Have actions made copies?
-    #[inline]
-    pub fn has_mirrored(&self) -> bool {
-        !self.mirrored.is_empty()
+    /// A device went up or down. At first every one is up.
+    pub fn set_device_up(&mut self, device: u32, up: bool) {
+        self.down.retain(|known| *known != device);
+        if !up {
+            self.down.push(device);
+        }
     }
 
-    /// The copies that actions made since the last call.
-    pub fn take_mirrored(&mut self) -> Vec<Mirrored> {
-        core::mem::take(&mut self.mirrored)
+    /// Are packets on their way to other devices?
+    #[inline]
+    pub fn has_outgoing(&self) -> bool {
+        !self.outgoing.is_empty()
+    }
+
+    /// Whether a root must stop now, so that packets on their way to other devices reach them before it goes
+    /// on: then it is polled again after that.
+    #[inline]
+    pub fn pause(&mut self) -> bool {
+        if self.outgoing.is_empty() || !self.carries_on {
+            return false;
+        }
+        self.paused = true;
+        true
+    }
+
+    /// Whether a root has stopped ([`Actions::pause`]) since this was asked last.
+    pub fn take_paused(&mut self) -> bool {
+        core::mem::take(&mut self.paused)
+    }
+
+    /// Exchanges the packets on their way to other devices, in order, for an empty list: the two lists keep
+    /// their memory in turn.
+    pub fn swap_outgoing(&mut self, with: &mut Vec<Outgoing>) {
+        debug_assert!(with.is_empty(), "packets that were taken before have been sent on");
+        core::mem::swap(&mut self.outgoing, with);
+    }
+
+    /// A packet was redirected while it moved inside its device's tree, and not when it was offered. (The
+    /// list is no longer than the pool, which holds each packet once.)
+    #[cold]
+    pub fn push_redirected(&mut self, pkt: Pkt, way: Redirect) {
+        self.outgoing.push(Outgoing { pkt, way, is_copy: false });
+    }
+
+    /// The first packet that was redirected in such a way.
+    pub fn take_redirected(&mut self) -> Option<(Pkt, Redirect)> {
+        let at = self.outgoing.iter().position(|one| !one.is_copy)?;
+        let Outgoing { pkt, way, .. } = self.outgoing.remove(at);
+        Some((pkt, way))
     }
 }
 

@@ -61,6 +61,11 @@ const ARCHIVES: &[(&str, &str)] = &[
         under both releases",
     ),
     (
+        "answers-redirected.tar.gz",
+        "packets redirected or copied to other devices: below a netem, to devices that are down or gone, \
+        several at one time, back through one ifb or two; under both releases",
+    ),
+    (
         "dualpi2.tar.gz",
         "dualpi2 under Linux 7.2 with tc 7.2: the law and its timer, steps, credit, limits, filters, changes \
         during a run, words",

@@ -30,6 +30,8 @@ use tidegate_policy::{Op, TcError};
 pub const CREDIT: Nanos = Nanos(10_000_000);
 /// Packets taken in before those that may leave do.
 const BATCH: usize = 64;
+/// How often devices are served in a row because others redirected packets to them.
+const MOST_ROUNDS: u32 = 64;
 /// Timers carried out before the backend is looked at again.
 const MOST_TIMERS: usize = 4096;
 
@@ -191,6 +193,7 @@ impl Engine {
         for at in 0..self.devices.len() {
             self.drain(packet_io, self.devices[at])?;
         }
+        self.forward_redirected(packet_io)?;
         packet_io.flush()?;
         Ok(done)
     }
@@ -324,6 +327,7 @@ impl Engine {
                 self.drain(packet_io, device)?;
             }
         }
+        self.forward_redirected(packet_io)?;
         self.account(packet_io)
     }
 
@@ -395,10 +399,18 @@ impl Engine {
 
     /// Continues with packets that filters redirected or copied to other devices.
     fn forward_redirected(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<()> {
-        for at in 0..self.devices.len() {
-            let device = self.devices[at];
-            if self.gateway.take_redirect_target_flag(device) {
-                self.drain(packet_io, device)?;
+        for _ in 0..MOST_ROUNDS {
+            let mut any = false;
+            for at in 0..self.devices.len() {
+                let device = self.devices[at];
+                if self.gateway.take_redirect_target_flag(device) {
+                    self.drain(packet_io, device)?;
+                    any = true;
+                }
+            }
+            // A device that is drained may redirect packets to one before it.
+            if !any {
+                break;
             }
         }
         while let Some((pkt, device)) = self.gateway.take_arrived() {

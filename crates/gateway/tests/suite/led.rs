@@ -287,3 +287,62 @@ fn filters_know_by_which_device_a_packet_came() {
     assert!(machine.passes(EgressPath::Local, "eth1", udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0)).is_some());
     assert_eq!(bands(&mut machine), [1, 1, 3]);
 }
+
+/// A netem gives packets to the qdisc below as it is polled, and filters there redirect them then: several at
+/// one time, in their order, with the copies among them. They were the polled device's, and an ifb gives them
+/// back to it (recorded: answers-redirected/below-netem-*).
+#[test]
+fn packets_are_led_away_below_a_netem() {
+    let mut machine = machine();
+    machine.run(
+        "tc qdisc add dev eth0 root handle 1: netem delay 1ms
+        tc qdisc add dev eth0 parent 1: handle 2: prio
+        tc filter add dev eth0 parent 2: pref 1 protocol ip u32 match ip dport 7 0xffff \
+        action mirred egress redirect dev ifb0
+        tc filter add dev eth0 parent 2: pref 2 protocol ip u32 match ip dport 8 0xffff classid 2:1 \
+        action mirred egress mirror dev ifb0
+        tc filter add dev eth0 parent 2: pref 3 protocol ip u32 match ip dport 9 0xffff \
+        action mirred ingress redirect dev eth1",
+    );
+    for port in [7, 8, 7, 9, 10] {
+        let pkt = machine.insert(udp(("10.0.0.2", 1), ("10.9.0.3", port), 0), 114);
+        assert_eq!(machine.offer("eth0", EgressPath::Direct, pkt), XmitStatus::Queued);
+    }
+    assert_eq!(machine.poll("eth0"), None, "they wait");
+    let eth0 = machine.id("eth0");
+    machine.now = machine.gateway.timeout(eth0).expect("the netem's");
+    assert!(machine.gateway.fire(machine.now, eth0));
+    let led = "ifb0 sends, led from eth0 out true";
+    assert_eq!(
+        found(&mut machine),
+        ["eth0 sends", "eth0 sends", "ifb0 is to be polled", led, "ifb0 sends", led, "routed from eth1"]
+    );
+    let dumps = machine.answer("tc -s qdisc show dev eth0");
+    let counters: Vec<&str> = dumps.lines().filter(|line| line.contains("Sent")).collect();
+    assert!(counters[0].starts_with(" Sent 228 bytes 2 pkt (dropped 0,"), "{dumps}");
+    assert!(dumps.contains("backlog 0b 0p"), "{dumps}");
+}
+
+/// An ifb is polled after each packet that comes to it, also where several come at once: its counters say so.
+#[test]
+fn an_ifb_runs_after_each_packet() {
+    let mut machine = machine();
+    machine.run("tc qdisc add dev ifb0 root handle 5: tbf rate 1mbit burst 120 limit 10000");
+    led(&mut machine, "egress", "egress mirror dev ifb0 pipe action mirred egress mirror dev ifb0");
+    assert_eq!(goes(&mut machine, "eth0"), XmitStatus::Queued);
+    assert_eq!(found_of(&mut machine, "ifb0"), 1, "the first copy has left at once");
+    let dumps = machine.answer("tc -s qdisc show dev ifb0");
+    assert!(dumps.contains("overlimits 1 requeues") && dumps.contains("backlog 114b 1p"), "{dumps}");
+    assert_eq!(found_of(&mut machine, "eth0"), 1);
+    machine.answer("tc qdisc del dev ifb0 root");
+    assert_eq!(machine.live(), 0);
+}
+
+fn found_of(machine: &mut Machine, device: &str) -> u32 {
+    let mut packets = 0;
+    while let Some(pkt) = machine.poll(device) {
+        machine.pool.release(pkt);
+        packets += 1;
+    }
+    packets
+}

@@ -237,6 +237,7 @@ impl Machine {
             if self.busy_until == Some(next) {
                 self.busy_until = None;
                 self.send(next);
+                self.route_arrived(next);
             } else if perturb == Some(next) {
                 let (gateway, world) = self.with(next);
                 gateway.perturb(world);
@@ -257,7 +258,18 @@ impl Machine {
         }
     }
 
+    /// Packets may be redirected as the link's qdiscs are polled, and come back.
     fn send(&mut self, now: Time) {
+        self.transmit(now);
+        for _ in 0..MOST_ARRIVED {
+            if !self.serve_beside(now, None) {
+                return;
+            }
+            self.transmit(now);
+        }
+    }
+
+    fn transmit(&mut self, now: Time) {
         while self.busy_until.is_none() {
             let device = self.device;
             let (gateway, world) = self.with(now);

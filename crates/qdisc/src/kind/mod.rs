@@ -240,7 +240,9 @@ impl Body {
             Kind::FqPie => Body::FqPie(Box::new(fq_pie::FqPie::new(cx, of!(FqPie))?)),
             Kind::Gred => Body::Gred(Box::new(gred::Gred::new(cx, of!(Gred))?)),
             Kind::Hhf => Body::Hhf(Box::new(hhf::Hhf::new(cx, of!(Hhf))?)),
-            Kind::Netem => Body::Netem(Box::new(netem::Netem::new(cx, of!(Netem).map(|params| &**params))?)),
+            Kind::Netem => {
+                Body::Netem(Box::new(netem::Netem::new(cx, parent, of!(Netem).map(|params| &**params))?))
+            }
             Kind::Skbprio => Body::Skbprio(Box::new(skbprio::Skbprio::new(of!(Skbprio)))),
             Kind::Blackhole => Body::Blackhole(blackhole::Blackhole),
             Kind::Plug => Body::Plug(Box::new(plug::Plug::new(device, of!(Plug)))),

@@ -8,6 +8,9 @@ use tidegate_packet::{Pkt, Time};
 
 /// Where the recordings' forwarded packets come in.
 const CAME_IN: &str = "in1";
+/// How often devices may be served in a row, as packets go from one to the other; the others wait for the next
+/// time.
+const MOST_RETURNS: u32 = 64;
 /// Packets that filters may have arrive at devices in one go; the others wait for the next one.
 const MOST_ARRIVED: u32 = 64;
 
@@ -33,8 +36,8 @@ impl Run<'_> {
     /// The devices continue after an offer to the link. A packet dropped or redirected before the link does
     /// not wake it.
     fn served(&mut self, now: Time, offer: XmitStatus) {
-        let offered = self.serve_beside(now, None);
-        if offered || wakes(offer) {
+        self.serve_beside(now, None);
+        if wakes(offer) {
             self.send(now);
         }
     }
@@ -55,7 +58,7 @@ impl Run<'_> {
     }
 
     /// Routes what filters had arrive at devices.
-    fn route_arrived(&mut self, now: Time) {
+    pub(crate) fn route_arrived(&mut self, now: Time) {
         for _ in 0..MOST_ARRIVED {
             let Some((pkt, by)) = self.machine.gateway.take_arrived() else { return };
             let mut offer = XmitStatus::Stopped;
@@ -81,39 +84,57 @@ impl Run<'_> {
 
     /// Lets the devices continue, and what filters had arrive at them.
     pub(crate) fn go_on(&mut self, now: Time, woke: Option<DeviceId>) {
-        let offered = self.serve_beside(now, woke);
-        if offered || woke == Some(self.device) {
+        self.serve_beside(now, woke);
+        if woke == Some(self.device) {
             self.send(now);
         }
         self.route_arrived(now);
     }
 
-    /// Lets the devices do what they can to which packets were redirected, and the one that `woke`: they send
-    /// in no time. True if the link was offered something.
-    fn serve_beside(&mut self, now: Time, woke: Option<DeviceId>) -> bool {
-        let mut offered = false;
-        for at in 0..self.beside.len() {
-            let id = self.beside[at];
-            if !self.machine.gateway.take_redirect_target_flag(id) && woke != Some(id) {
-                continue;
-            }
-            let returns = self.machine.gateway.spec(id).kind == DeviceKind::Ifb;
-            loop {
-                let (gateway, world) = self.gateway(now);
-                let Some(pkt) = gateway.poll(world, id) else { break };
-                match self.machine.gateway.returned_from(&self.pool, &pkt).filter(|_| returns) {
-                    Some((from, false)) => {
-                        offered |= wakes(self.route(now, from, pkt));
-                    }
-                    Some((from, true)) => {
-                        let (gateway, world) = self.gateway(now);
-                        offered |= wakes(gateway.offer_back(world, from, pkt));
-                    }
-                    None => self.pool.release(pkt),
+    /// Lets the devices do what they can to which packets came, and the one that `woke`: they send in no time.
+    pub(crate) fn serve_beside(&mut self, now: Time, woke: Option<DeviceId>) {
+        let mut woke = woke;
+        for _ in 0..MOST_RETURNS {
+            let mut any = false;
+            for at in 0..self.beside.len() {
+                let id = self.beside[at];
+                if self.machine.gateway.take_redirect_target_flag(id) || woke == Some(id) {
+                    self.serve_one(now, id);
+                    any = true;
                 }
             }
+            if !any {
+                return;
+            }
+            woke = None;
         }
-        offered
+    }
+
+    /// Polls a device beside; where that is an ifb, what it gives back is offered, each packet on its own.
+    fn serve_one(&mut self, now: Time, id: DeviceId) {
+        let returns = self.machine.gateway.spec(id).kind == DeviceKind::Ifb;
+        loop {
+            let (gateway, world) = self.gateway(now);
+            let Some(pkt) = gateway.poll(world, id) else { return };
+            match self.machine.gateway.returned_from(&self.pool, &pkt).filter(|_| returns) {
+                Some((from, false)) => {
+                    let offer = self.route(now, from, pkt);
+                    if wakes(offer) {
+                        self.transmit(now);
+                    }
+                }
+                Some((from, true)) => {
+                    let (gateway, world) = self.gateway(now);
+                    let offer = gateway.offer_back(world, from, pkt);
+                    if wakes(offer) && from == self.device {
+                        self.transmit(now);
+                    } else if wakes(offer) {
+                        self.machine.gateway.flag_redirect_target(from);
+                    }
+                }
+                None => self.pool.release(pkt),
+            }
+        }
     }
 
     /// When the first watchdog of a device beside is due.

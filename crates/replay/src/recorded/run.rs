@@ -169,6 +169,7 @@ impl<'r> Run<'r> {
             if self.busy_until == Some(next) {
                 self.busy_until = None;
                 self.send(next);
+                self.route_arrived(next);
             } else if perturb == Some(next) {
                 self.machine.gateway.perturb(world(next, &mut self.pool, &mut self.random));
             } else {
@@ -208,8 +209,14 @@ impl<'r> Run<'r> {
         (&mut self.machine.gateway, world(now, &mut self.pool, &mut self.random))
     }
 
-    /// Gives the link what it takes.
+    /// Gives the link what it takes, and what the devices beside it give back meanwhile: packets may be
+    /// redirected to them as the link's qdiscs are polled, below a netem.
     pub(crate) fn send(&mut self, now: Time) {
+        self.transmit(now);
+        self.serve_beside(now, None);
+    }
+
+    pub(crate) fn transmit(&mut self, now: Time) {
         while self.busy_until.is_none() {
             let world = world(now, &mut self.pool, &mut self.random);
             let Some(pkt) = self.machine.gateway.poll(world, self.device) else { return };

@@ -46,6 +46,8 @@ pub(crate) struct Netem {
     reordered: u32,
     /// Packets that were marked instead of dropped: they count as drops.
     marked: u32,
+    /// Packets that filters below took away as they came to the child: not drops of this one.
+    taken_below: u32,
     /// What Linux 7.2 counts.
     counts: NetemStats,
     slot: Slot,
@@ -54,6 +56,7 @@ pub(crate) struct Netem {
     own: Option<Lfsr113>,
     /// A packet whose copy is on its way.
     aside: Option<Pkt>,
+    is_root: bool,
     child: QdiscNode,
 }
 
@@ -143,7 +146,11 @@ fn sending_time(rate: &NetemRate, len: u32) -> u64 {
 }
 
 impl Netem {
-    pub(crate) fn new(cx: &mut Context<'_>, params: Option<&NetemParams>) -> Result<Netem, TcError> {
+    pub(crate) fn new(
+        cx: &mut Context<'_>,
+        parent: Handle,
+        params: Option<&NetemParams>,
+    ) -> Result<Netem, TcError> {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         let mut netem = Netem {
             params: NetemParams::default(),
@@ -155,11 +162,13 @@ impl Netem {
             counter: 0,
             reordered: 0,
             marked: 0,
+            taken_below: 0,
             slot: Slot::default(),
             waiting: Waiting::default(),
             counts: NetemStats::default(),
             own: None,
             aside: None,
+            is_root: parent == Handle::ROOT,
             child: QdiscNode::absent(),
         };
         if cx.device.switches.linux.has(LinuxChange::NetemGenerator) {
@@ -409,7 +418,16 @@ impl Discipline for Netem {
             match self.child.there_mut() {
                 None => return Dequeue::Packet(pkt),
                 Some(child) => {
-                    let _ = child.enqueue(cx, pkt);
+                    let len = cx.pool.meta(&pkt).len;
+                    if child.enqueue(cx, pkt) == Enqueue::Taken {
+                        self.taken_below = self.taken_below.wrapping_add(1);
+                        cx.leave_inside(len);
+                    }
+                    // Another device takes its packet before the next one here is looked at. Below other
+                    // qdiscs, which would go on to other classes, it takes it afterwards.
+                    if self.is_root && cx.actions.pause() {
+                        return Dequeue::Throttled;
+                    }
                 }
             }
         }
@@ -444,7 +462,7 @@ impl Discipline for Netem {
 
     fn amend_stats(&self, stats: &mut QueueStats) {
         stats.requeues = self.reordered;
-        stats.drops = stats.drops.wrapping_add(self.marked);
+        stats.drops = stats.drops.wrapping_add(self.marked).wrapping_sub(self.taken_below);
     }
 
     classful!();
