@@ -185,6 +185,8 @@ pub(crate) struct Port {
     pub(crate) has_news: bool,
     /// It is down: filters can lead nothing to it.
     pub(crate) down: bool,
+    /// It was never up.
+    pub(crate) never_up: bool,
 }
 
 impl Port {
@@ -200,6 +202,7 @@ impl Port {
             sent: VecDeque::new(),
             has_news: false,
             down: false,
+            never_up: false,
         }
     }
 

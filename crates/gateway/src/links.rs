@@ -75,12 +75,14 @@ impl Gateway {
                 if peer == name || self.device(peer).is_some() {
                     return Err(TcError::bare(Errno::Exist));
                 }
-                self.add_device(peer, self.spec_of(kind));
+                let peer = self.add_device(peer, self.spec_of(kind));
+                self.port(peer).never_up = true;
             }
             _ => {}
         }
         let spec = self.spec_of(kind);
         let id = self.add_device(name, spec);
+        self.port(id).never_up = true;
         self.port(id).stacked = match kind {
             LinkDriver::Vlan { lower, id } => {
                 Some(Stacked { on: self.device(lower), encap: Encap::Vlan(*id) })

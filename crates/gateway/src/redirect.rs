@@ -112,13 +112,17 @@ impl Gateway {
         if !up && !port.down {
             port.shaper.stop(now, pool, draws);
         }
+        if up && core::mem::take(&mut port.never_up) {
+            port.shaper.begin(now, pool, draws);
+        }
         port.down = !up;
         self.shared.actions.set_device_up(device.0, up);
     }
 
     /// A device that was never up.
     pub fn begin_down(&mut self, device: DeviceId) {
-        self.port(device).down = true;
+        let port = self.port(device);
+        (port.down, port.never_up) = (true, true);
         self.shared.actions.set_device_up(device.0, false);
     }
 

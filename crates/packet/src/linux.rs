@@ -155,6 +155,8 @@ pub enum LinuxChange {
     PeditCounts,
     /// Which packets pedit changes by TCP's or UDP's header.
     PeditProtocol,
+    /// When the packets of a pfifo_fast that is emptied are freed.
+    PfifoFastPurge,
     /// The memory of small packets.
     SmallHeads,
     /// Who reads the kernel's warnings.
@@ -190,7 +192,7 @@ const fn row(
 
 impl LinuxChange {
     /// All changes, each asked of both kernels.
-    pub const TABLE: [LinuxChangeRow; 21] = [
+    pub const TABLE: [LinuxChangeRow; 22] = [
         row(
             LinuxChange::BacklogKept,
             LinuxVersion::V7_2,
@@ -360,6 +362,15 @@ impl LinuxChange {
             [
                 "`munge tcp` and `munge udp` change what is behind any IPv4 header",
                 "packets of another protocol are left as they are from such a change on",
+            ],
+        ),
+        row(
+            LinuxChange::PfifoFastPurge,
+            LinuxVersion::V7_2,
+            &["pfifo_fast"],
+            [
+                "one that is emptied (the link goes down, another qdisc takes its place) frees its packets at once",
+                "it frees them afterwards, the last first",
             ],
         ),
         row(

@@ -219,6 +219,12 @@ impl Context<'_> {
         *self.copied = Some((copy, at));
     }
 
+    /// Has a netem below stopped, until the root takes the copy that it made? Then it is to be asked again
+    /// before any other queue.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.copied.is_some()
+    }
+
     /// A copy that was never offered is gone: an event reports it, but no counter does.
     pub(crate) fn forget(&mut self, at: Handle, copy: Pkt) {
         self.record(EventKind::Drop(DropReason::Full), at, &copy);

@@ -159,6 +159,16 @@ impl Shaper {
         });
     }
 
+    /// The device goes up for the first time: now it shows whether it has a queue, if no qdisc was requested.
+    /// Later changes of its transmit queue length do not change that (6.1 and 7.2; recorded: queue-of-*).
+    pub fn begin(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource) {
+        if !self.is_configured() && matches!(self.root.kind(), Kind::PfifoFast | Kind::Noqueue) {
+            let (root, mut cx) = self.enter(now, pool, random);
+            let new = QdiscNode::instead(&mut cx);
+            core::mem::replace(root, new).destroy(&mut cx);
+        }
+    }
+
     /// The handle that the next qdisc without one gets.
     pub fn next_handle(&self) -> u16 {
         self.next_handle

@@ -153,6 +153,7 @@ impl Ets {
         for band in &mut self.bands[..self.strict] {
             match band.child.dequeue(cx) {
                 Dequeue::Packet(pkt) => return Dequeue::Packet(pkt),
+                Dequeue::Throttled if cx.is_interrupted() => return Dequeue::Throttled,
                 Dequeue::Throttled => held_back = true,
                 Dequeue::Empty => {}
             }
@@ -226,6 +227,9 @@ impl Discipline for Ets {
             let strict = self.serve_strict(cx);
             if let Dequeue::Packet(pkt) = strict {
                 return Dequeue::Packet(pkt);
+            }
+            if strict == Dequeue::Throttled && cx.is_interrupted() {
+                return strict;
             }
             match self.serve_first(cx) {
                 None => {}

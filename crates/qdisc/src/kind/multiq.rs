@@ -105,6 +105,7 @@ impl Discipline for Multiq {
                     self.sent = self.sent.wrapping_add(cx.pool.meta(&pkt).len);
                     return Dequeue::Packet(pkt);
                 }
+                Dequeue::Throttled if cx.is_interrupted() => return Dequeue::Throttled,
                 Dequeue::Throttled => none = Dequeue::Throttled,
                 Dequeue::Empty => {}
             }

@@ -9,7 +9,7 @@ use crate::batch::BuiltIn;
 use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo, Handle, Pkt};
+use tidegate_packet::{Fifo, Handle, LinuxChange, Pkt};
 use tidegate_policy::{PrioParams, QdiscParams, TcError};
 
 pub(crate) struct PfifoFast {
@@ -116,11 +116,18 @@ impl Discipline for PfifoFast {
     }
 
     fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
+        let listed = cx.device.switches.linux.has(LinuxChange::PfifoFastPurge);
         for band in &mut self.bands {
-            // The kernel frees these at once and not with the others (recorded:
-            // answers/pfifo_fast-purged-at-once).
             while let Some(pkt) = band.pop(cx) {
-                cx.drop(own.handle, pkt, DropReason::PurgedAtOnce);
+                if listed {
+                    // Each is put off on its own, so the last is freed first (recorded: fast-*-7.2).
+                    cx.next_purge_group();
+                    cx.purge(own.handle, pkt);
+                } else {
+                    // The kernel frees these at once and not with the others (recorded:
+                    // answers/pfifo_fast-purged-at-once).
+                    cx.drop(own.handle, pkt, DropReason::PurgedAtOnce);
+                }
             }
         }
     }

@@ -108,6 +108,8 @@ impl Discipline for Prio {
             }
             match result {
                 Dequeue::Packet(pkt) => return Dequeue::Packet(pkt),
+                // It goes on where it stopped, before the bands below are asked.
+                Dequeue::Throttled if cx.is_interrupted() => return Dequeue::Throttled,
                 Dequeue::Throttled => none = Dequeue::Throttled,
                 Dequeue::Empty => {}
             }

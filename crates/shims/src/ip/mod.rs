@@ -127,13 +127,16 @@ fn set(shim: &mut ToolShim<'_>, set: &LinkSet) -> Result<(), Reply> {
     let dev = set.dev.clone();
     let mut ops = Vec::new();
     ops.extend(set.mtu.map(|bytes| Op::Mtu { dev: dev.clone(), bytes }));
-    ops.extend(set.txqueuelen.map(|packets| Op::TxQueueLen { dev: dev.clone(), packets }));
     ops.extend(set.txqueues.map(|count| Op::Link(LinkOp::TxQueues { name: dev.clone(), count })));
     for op in ops {
         shim.apply(op).map_err(|error| refusal(&error))?;
     }
+    // Linux brings the device up first, with the queue that it had (recorded: queue-of-one-command).
     if let Some(up) = set.up {
         world::set_up(shim, &dev, up);
+    }
+    if let Some(packets) = set.txqueuelen {
+        shim.apply(Op::TxQueueLen { dev: dev.clone(), packets }).map_err(|error| refusal(&error))?;
     }
     world::meet_all(shim);
     if let Some(link) = shim.machine.host.links.get_mut(&dev) {

@@ -406,6 +406,7 @@ impl Discipline for Htb {
         }
         match self.tree.dequeue(cx) {
             Ok(pkt) => Dequeue::Packet(pkt),
+            Err(_) if cx.is_interrupted() => Dequeue::Throttled,
             Err(next_event) => {
                 cx.wake(own, next_event.max(cx.now + Nanos(1)));
                 Dequeue::Throttled

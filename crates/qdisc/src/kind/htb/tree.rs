@@ -580,6 +580,9 @@ impl Tree {
                 if let Some(pkt) = self.serve(cx, level, prios.trailing_zeros() as usize) {
                     return Ok(pkt);
                 }
+                if cx.is_interrupted() {
+                    return Err(next_event);
+                }
                 prios &= prios - 1;
             }
         }
@@ -731,6 +734,10 @@ impl Tree {
     ) -> Option<Pkt> {
         let (mut start, mut at) = (first, first);
         for _ in 0..MAX_STEPS {
+            if cx.is_interrupted() {
+                // The same leaf continues.
+                return None;
+            }
             if failed == LeafOutcome::Idle {
                 // Its qdisc dropped everything meanwhile.
                 self.deactivate(at);
