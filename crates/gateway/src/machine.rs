@@ -423,14 +423,8 @@ impl Gateway {
     pub(crate) fn poll_tree(&mut self, world: GatewayContext<'_>, device: DeviceId) -> Option<Pkt> {
         let GatewayContext { now, pool, random } = world;
         let mut polled = self.lent(device, |shaper| shaper.poll(now, pool, random));
-        while self.shared.actions.has_outgoing() {
-            self.redirected_by_polls = true;
-            let paused = self.shared.actions.take_paused();
-            self.send_outgoing(GatewayContext { now, pool, random }, device, 0);
-            // Each turn takes a packet out of the netem that stopped.
-            if paused && polled.is_none() {
-                polled = self.lent(device, |shaper| shaper.poll(now, pool, random));
-            }
+        if self.shared.actions.has_outgoing() {
+            polled = self.send_polled(GatewayContext { now, pool, random }, device, polled);
         }
         let pkt = polled?;
         let meta = pool.meta_mut(&pkt);
@@ -444,6 +438,30 @@ impl Gateway {
             tag_frame(pool, &pkt);
         }
         Some(pkt)
+    }
+
+    /// Sends on what actions led to other devices as this one was polled, and has a root that stopped for
+    /// that go on.
+    #[cold]
+    #[inline(never)]
+    fn send_polled(
+        &mut self,
+        world: GatewayContext<'_>,
+        device: DeviceId,
+        polled: Option<Pkt>,
+    ) -> Option<Pkt> {
+        let GatewayContext { now, pool, random } = world;
+        let mut polled = polled;
+        while self.shared.actions.has_outgoing() {
+            self.redirected_by_polls = true;
+            let paused = self.shared.actions.take_paused();
+            self.send_outgoing(GatewayContext { now, pool, random }, device, 0);
+            // Each turn takes a packet out of the netem that stopped.
+            if paused && polled.is_none() {
+                polled = self.lent(device, |shaper| shaper.poll(now, pool, random));
+            }
+        }
+        polled
     }
 
     /// When a device's egress wants to be polled again.

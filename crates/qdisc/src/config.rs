@@ -672,7 +672,7 @@ impl Shaper {
                 let flows = out.split_off(from);
                 out.extend(page.cake(flows, tins));
             } else if out.len() > from {
-                page.others();
+                page.others(&out[from..]);
             }
             if node.kind() == Kind::Sfb || node.is_bare_netem() {
                 break;

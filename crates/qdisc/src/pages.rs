@@ -8,6 +8,7 @@
 use alloc::vec::Vec;
 use tidegate_packet::LinuxVersion;
 use tidegate_policy::dump::{CakeFlowStats, ClassDump, Xstats};
+use tidegate_policy::{ClassParams, EtsClassParams, HfscClassParams, HtbClassParams, Kind};
 
 /// Bytes of a page, as tc asks for it.
 const PAGE: u32 = 32_448;
@@ -18,8 +19,8 @@ const NUMBER: u32 = 8;
 /// Queues of a tin.
 const QUEUES: u32 = 1024;
 
-/// A listing of classes: what of the page being filled is free. Of other kinds the messages' lengths are not
-/// known here; CAKE's flows behind them are all listed.
+/// A listing of classes: what of the page being filled is free. Of some other kinds the lengths of messages
+/// are not known; CAKE's flows behind them are all listed.
 pub(crate) struct Page {
     linux: LinuxVersion,
     free: Option<u32>,
@@ -30,9 +31,13 @@ impl Page {
         Page { linux, free: Some(PAGE) }
     }
 
-    /// Classes of another kind have come: what is free is not known from now on.
-    pub(crate) fn others(&mut self) {
-        self.free = None;
+    /// Classes of another kind have come: where the length of one is not known, neither is what is free from
+    /// now on. One that finds no room begins a page.
+    pub(crate) fn others(&mut self, classes: &[ClassDump]) {
+        for class in classes {
+            let len = length(class).map(|lengths| lengths[usize::from(self.linux >= LinuxVersion::V7_2)]);
+            self.free = self.free.zip(len).map(|(free, len)| free.checked_sub(len).unwrap_or(PAGE - len));
+        }
     }
 
     /// Of the flows of a CAKE with so many tins, in the order of their numbers: those that are listed, in
@@ -42,6 +47,31 @@ impl Page {
         let sizes: Vec<(u32, u32)> =
             flows.iter().map(|flow| (place(flow), message(self.linux, flow))).collect();
         listed(&sizes, tins, free).into_iter().map(|at| flows[at].clone()).collect()
+    }
+}
+
+/// Bytes of the message about a class that is none of CAKE's, by release, where they are known: 60 classes of
+/// a kind before CAKE's flows show them (recorded: cake-pages-*).
+fn length(class: &ClassDump) -> Option<[u32; 2]> {
+    if class.stats.as_ref()?.rate.is_some() {
+        return None;
+    }
+    match &class.params {
+        ClassParams::None if class.kind == Kind::Prio => Some([152, 140]),
+        ClassParams::Htb(HtbClassParams { rate, ceil, .. }) => {
+            let is_short = [rate, ceil].into_iter().all(|spec| u32::try_from(spec.rate.0).is_ok());
+            is_short.then_some([248, 236])
+        }
+        ClassParams::Drr(_) => Some([176, 164]),
+        ClassParams::Qfq(_) => Some([200, 180]),
+        ClassParams::Ets(EtsClassParams { quantum }) => {
+            Some(if quantum.is_some() { [164, 152] } else { [156, 144] })
+        }
+        ClassParams::Hfsc(HfscClassParams { rt, ls, ul }) => {
+            let curves = [rt, ls, ul].into_iter().flatten().count() as u32;
+            Some([216 + 16 * curves, 200 + 16 * curves])
+        }
+        ClassParams::None => None,
     }
 }
 
