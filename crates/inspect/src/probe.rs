@@ -11,7 +11,7 @@ use tidegate_gateway::{
 };
 use tidegate_packet::header::{proto, tcp_flags};
 use tidegate_packet::{Addrs, Dissector, Handle, Head, Meta, Nanos, Pkt, Pool, Seeded, Time, dissect};
-use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
+use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::Connstate;
 use tidegate_policy::{Act, ClassLayout, Kind, LinkOp, Op};
 
@@ -151,6 +151,11 @@ pub struct Prober {
     single: BTreeSet<(DeviceId, Handle)>,
     /// Devices to which actions lead copies only.
     copies: BTreeSet<DeviceId>,
+    /// Devices with classes below an HFSC's. It takes the first packet of a class out of the qdiscs below, to
+    /// see its length: where it came from shows in what these have sent.
+    peeking: BTreeSet<DeviceId>,
+    /// What the qdiscs and classes of those had sent before the packet, packets.
+    sent: BTreeMap<(DeviceId, Handle), u64>,
     /// What was sent last in place of the packet that was asked for.
     instead: Option<Packet>,
     /// The mark of the connection that it belonged to as it came.
@@ -170,6 +175,12 @@ impl Prober {
         let single = reading.qdiscs.iter().filter(|qdisc| qdisc.kind.classes() == ClassLayout::One);
         let single = single.filter_map(|qdisc| Some((gateway.device(&qdisc.dev)?, qdisc.handle))).collect();
         let copies = copies(reading, &gateway);
+        let below_hfsc = reading.qdiscs.iter().filter(|qdisc| {
+            let has_classes = !matches!(qdisc.kind.classes(), ClassLayout::None | ClassLayout::Flows);
+            let is_above = |above: &QdiscDump| above.dev == qdisc.dev && above.handle == qdisc.parent.qdisc();
+            has_classes && reading.qdiscs.iter().any(|above| above.kind == Kind::Hfsc && is_above(above))
+        });
+        let peeking = below_hfsc.filter_map(|qdisc| gateway.device(&qdisc.dev)).collect();
         Prober {
             gateway,
             pool: Pool::new(ROOM),
@@ -178,6 +189,8 @@ impl Prober {
             above,
             single,
             copies,
+            peeking,
+            sent: BTreeMap::new(),
             instead: None,
             connmark: None,
         }
@@ -246,6 +259,7 @@ impl Prober {
         look: Look<'_>,
     ) -> ProbeResult {
         self.gateway.forget_connections();
+        self.sent = self.peeking.clone().into_iter().flat_map(|device| self.sent_by(device)).collect();
         let instead = self.prepare(packet, course);
         // What was shown to the hooks before is no part of this packet's way.
         drop(self.gateway.take_seen());
@@ -435,9 +449,52 @@ impl Prober {
         trip.stops.push(stop);
     }
 
+    /// What each qdisc and class of a device has sent, packets. (No class has the number of a qdisc but the
+    /// root class of an HFSC, which is that qdisc.)
+    fn sent_by(&mut self, device: DeviceId) -> Vec<((DeviceId, Handle), u64)> {
+        let qdiscs = self.gateway.qdiscs(self.now, device).into_iter();
+        let qdiscs = qdiscs.map(|qdisc| (qdisc.handle, qdisc.stats.packets));
+        let classes = self.gateway.classes(self.now, device).into_iter();
+        let classes = classes.filter(|class| class.classid.minor() != 0);
+        let classes = classes.filter_map(|class| Some((class.classid, class.stats?.packets)));
+        qdiscs.chain(classes).map(|(handle, packets)| ((device, handle), packets)).collect()
+    }
+
+    /// Adds to the qdiscs that hold a packet those below, out of which the last of them took it.
+    fn taken_out_of(&mut self, device: DeviceId, qdiscs: &mut Vec<BacklogLocation>) {
+        let sent = self.sent_by(device);
+        let has_sent = |handle: Handle| {
+            let before = self.sent.get(&(device, handle)).copied().unwrap_or(0);
+            !handle.is_none() && sent.iter().any(|((_, own), now)| *own == handle && *now > before)
+        };
+        let all = self.gateway.qdiscs(self.now, device);
+        let classes = self.gateway.classes(self.now, device);
+        // Trees are less deep than this.
+        for _ in 0..MOST_STOPS {
+            let last = qdiscs.last().map_or(Handle::NONE, |spot| spot.qdisc);
+            if last.is_none() {
+                return;
+            }
+            let inside = |qdisc: &&QdiscDump| qdisc.parent.qdisc() == last && has_sent(qdisc.handle);
+            let below = all.iter().find(inside).map(|qdisc| (qdisc.handle, qdisc.kind, qdisc.parent));
+            // A class whose qdisc no command made.
+            let is_leaf = |class: &ClassDump| classes.iter().all(|other| other.parent != class.classid);
+            let bare = classes
+                .iter()
+                .find(|class| class.classid.qdisc() == last && has_sent(class.classid) && is_leaf(class))
+                .filter(|class| !class.kind.classes_are_flows());
+            let next = below.or(bare.map(|class| (Handle::NONE, Kind::Pfifo, class.classid)));
+            let Some((qdisc, kind, on)) = next else { return };
+            qdiscs.push(BacklogLocation { qdisc, kind, on });
+        }
+    }
+
     /// Where the packet waits on a device.
     fn stop(&mut self, device: DeviceId) -> Stop {
-        let qdiscs = self.gateway.waiting(device);
+        let mut qdiscs = self.gateway.waiting(device);
+        if self.peeking.contains(&device) {
+            self.taken_out_of(device, &mut qdiscs);
+        }
         let mut classes = Vec::new();
         for spot in &qdiscs {
             if spot.on != Handle::ROOT && spot.on.minor() != 0 {

@@ -55,25 +55,49 @@ impl Call {
             "No such process",
             "Index of deletion too big",
         ];
-        // tc and ip take `delete` as short as it gets; what is put down is about to go.
-        let short = ["tc", "ip"].contains(&self.tool.as_str());
-        let deletes = self.args.iter().any(|word| {
-            matches!(word.as_str(), "del" | "delete" | "down" | "flush" | "-D" | "-X" | "-F")
-                || short && !word.is_empty() && "delete".starts_with(word.as_str())
-        });
+        // What is put down is about to go. A verb, not a flag: `ip link set X down` is answered otherwise.
+        let (verb, deletes) = match self.verb() {
+            Some(verb) => {
+                let deletes = "delete".starts_with(verb) || verb == "flush";
+                (deletes, deletes || self.args.iter().any(|word| word == "down"))
+            }
+            None => {
+                let any = |of: &[&str]| self.args.iter().any(|word| of.contains(&word.as_str()));
+                (
+                    any(&["del", "delete", "flush", "-D"]),
+                    any(&["del", "delete", "down", "flush", "-D", "-X", "-F"]),
+                )
+            }
+        };
         let unloads =
             self.tool == "rmmod" || self.tool == "modprobe" && self.args.iter().any(|word| word == "-r");
         if unloads && stderr.contains("is not currently loaded") {
             return true;
         }
-        // Verbs, not flags: `ip link set X down` is answered otherwise.
-        let verb = self.args.iter().any(|word| matches!(word.as_str(), "del" | "delete" | "flush" | "-D"));
         deletes && ABSENT.iter().any(|text| stderr.contains(text))
             || verb && ABSENT_TOO.iter().any(|text| stderr.contains(text))
     }
 }
 
 impl Call {
+    /// The verb of tc, ip or bridge, as short as it was given: the word behind the object (`show` where there is
+    /// none), not a value that reads like one (`hfsc ls rate 1mbit`). `None`: another tool, or no object.
+    fn verb(&self) -> Option<&str> {
+        let of_ip = ["ip", "bridge"].contains(&self.tool.as_str());
+        if self.tool != "tc" && !of_ip {
+            return None;
+        }
+        let mut words = self.args.iter().map(String::as_str).peekable();
+        while let Some(flag) = words.next_if(|word| word.starts_with('-')) {
+            let has_value = matches!(flag, "-n" | "-netns" | "-b" | "-batch" | "-cf" | "-conf");
+            if has_value || of_ip && matches!(flag, "-f" | "-family") {
+                words.next();
+            }
+        }
+        words.next()?;
+        Some(words.next().unwrap_or("show")).filter(|verb| !verb.is_empty())
+    }
+
     /// Whether it only asks, and changes nothing: that it is answered no is no failure of the script's.
     #[must_use]
     pub fn asks(&self) -> bool {
@@ -88,10 +112,7 @@ impl Call {
                 lists || matches!(word, "-C" | "--check" | "--list" | "--list-rules")
             }),
             "nft" => words().find(|word| !word.starts_with('-')) == Some("list"),
-            "tc" | "ip" | "bridge" => {
-                words().any(|word| matches!(word, "show" | "list" | "ls" | "lst" | "get"))
-            }
-            _ => false,
+            _ => self.verb().is_some_and(|verb| ["show", "list", "ls", "lst", "get"].contains(&verb)),
         }
     }
 }
@@ -304,6 +325,8 @@ mod tests {
             ),
             ("iptables", "-t mangle -D PREROUTING 1", "iptables: Index of deletion too big.", true),
             ("modprobe", "-r ifb", "modprobe: ERROR: Module ifb is not currently loaded", true),
+            ("tc", "class add dev eth0 parent 1: htb rate del", "No such file or directory", false),
+            ("tc", "-s q d dev eth0 root", "Cannot delete qdisc with handle of zero", true),
         ];
         for (tool, words, stderr, expected) in rows {
             let args = words.split(' ').map(str::to_owned).collect();
@@ -325,6 +348,11 @@ mod tests {
             ("ip", "link add ifb5 type ifb", false),
             ("tc", "-s qdisc ls dev eth0", true),
             ("tc", "qdisc add dev eth0 root fq", false),
+            ("tc", "-n ns1 -d qdisc show", true),
+            ("ip", "-f inet addr ls", true),
+            ("ip", "addr", true),
+            ("tc", "class add dev eth0 parent 1:2 classid 1:10 hfsc ls rate 5mbit", false),
+            ("tc", "filter add dev eth0 parent 1: u32 match ip dport show 0xffff", false),
             ("modprobe", "list", false),
         ];
         for (tool, words, expected) in rows {

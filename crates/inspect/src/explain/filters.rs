@@ -6,9 +6,11 @@ use super::{ExplainStep, Moment, StepOutcome, ethertype_name, tables, waits};
 use crate::bytes::{condition_words, keys_words};
 use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, PolicyModel, SourceLocation};
 use tidegate_gateway::DropReason;
-use tidegate_packet::{Handle, Head};
+use tidegate_packet::{Addrs, Dissector, Handle, Head, dissect};
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::{Act, ClassLayout, FilterOp, FilterParams, FlowParams, Kind, Op, QdiscParams};
+use tidegate_policy::{
+    Act, ClassLayout, FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, Kind, Op, QdiscParams,
+};
 
 /// How deep lists are followed: no tree that a packet can pass is deeper.
 const MOST_LISTS: usize = 64;
@@ -252,7 +254,7 @@ fn one(
         }
         // Its tables are walked through elsewhere.
         FilterParams::U32(_) => (false, Vec::new()),
-        FilterParams::Flow(flow) => (true, vec![flow_sentence(flow)]),
+        FilterParams::Flow(flow) => (true, flow_sentences(flow, here)),
         FilterParams::Matchall(_) => (true, Vec::new()),
         FilterParams::Cgroup(_) => (
             false,
@@ -375,12 +377,27 @@ pub(super) fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actio
     format!("{chain}pref {} {text}", dump.pref)
 }
 
-fn flow_sentence(flow: &FlowParams) -> String {
+fn flow_sentences(flow: &FlowParams, here: Here<'_>) -> Vec<String> {
     let base = flow.baseclass.unwrap_or(Handle::NONE);
-    match flow.divisor {
+    let mut first = match flow.divisor {
         0 => format!("from {base} on"),
         n => format!("shared out over {base} to {}", Handle(base.0.saturating_add(n - 1))),
+    };
+    if flow.mode.unwrap_or_default() == FlowMode::Hash {
+        first.push_str(" by a hash with the key drawn here: with another key it may go elsewhere");
     }
+    // Of what lacks such a field Linux takes a pointer (asked: a ping of `map key proto-dst` takes another
+    // class than 0 gives).
+    let keys = dissect(here.head, Dissector::Legacy);
+    let lacks = [("dst", keys.addrs == Addrs::None), ("proto-dst", keys.ports == (0, 0))];
+    let names = FlowKeySet::NAMES;
+    let is_key = |name: &str| names.iter().zip(0..).any(|(own, bit)| *own == name && flow.keys.has(bit));
+    let lacking = lacks.iter().find(|(name, lacks)| *lacks && is_key(name)).map(|(name, _)| {
+        format!(
+            "it has no {name}, and Linux takes an address in its memory instead: where it goes is not known"
+        )
+    });
+    [first].into_iter().chain(lacking).collect()
 }
 
 /// What happens in the tree of a device: clsact's filters, then qdisc by qdisc.

@@ -32,12 +32,20 @@ struct Served {
     after: Option<Bands>,
     /// A class of HFSC on the way has a share by weight and no real time.
     by_weight: bool,
+    /// The qdisc of a class on the way whose classes have more guaranteed together than what is above it
+    /// sends.
+    crowded: Option<Handle>,
 }
 
 impl Served {
     /// A device's root, before any qdisc.
-    const AT_ROOT: Served =
-        Served { assured: Some(f64::INFINITY), most: Some(f64::INFINITY), after: None, by_weight: false };
+    const AT_ROOT: Served = Served {
+        assured: Some(f64::INFINITY),
+        most: Some(f64::INFINITY),
+        after: None,
+        by_weight: false,
+        crowded: None,
+    };
 
     /// The same service, limited to a rate.
     fn limited_to(self, bits: f64) -> Served {
@@ -242,6 +250,9 @@ fn dump<'r>(reading: &'r PolicyModel, moment: &Moment, handle: Handle) -> Option
 /// The priority of packets that fq of Linux 6.1 sends before all others (`TC_PRIO_CONTROL`).
 const CONTROL: u32 = 7;
 
+/// The highest priority that skbprio tells apart (tc-skbprio(8)).
+const LAST_PRIORITY: u32 = 63;
+
 /// Sentences about what may go before a packet, with the arithmetic.
 pub(super) fn at_worst(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
     let Some(leaf) = moment.stop.leaf() else { return Vec::new() };
@@ -264,12 +275,25 @@ pub(super) fn at_worst(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
                 "bands of flows take turns by weight: how long it may wait is not worked out here".to_owned(),
             ]
         }
+        Some((dump, _)) if dump.kind == Kind::Hhf => {
+            vec![
+                "heavy hitters and the other flows take turns by weight: how long it may wait is not worked out \
+                 here"
+                    .to_owned(),
+            ]
+        }
         Some((dump, _)) if dump.kind == Kind::Fq && moment.priority & 15 == CONTROL => {
             vec!["packets of priority 7 go ahead of all flows".to_owned()]
         }
         Some((dump, _)) => of_params(dump, moment, (frame, served), least_netem(reading, moment)),
         None => of_hidden(reading, moment, leaf.kind, (frame, served)),
     };
+    if leaf.kind == Kind::Skbprio && moment.priority < LAST_PRIORITY {
+        lines.push(
+            "packets of higher priority are served first: it waits while they come, indefinitely if they always do"
+                .to_owned(),
+        );
+    }
     lines.extend(early(reading, moment));
     lines.extend(netems_above(reading, moment));
     lines.extend(onward(reading, &moment.name, moment.spec));
@@ -279,6 +303,12 @@ pub(super) fn at_worst(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
                 .into(),
         );
     }
+    lines.extend(served.crowded.map(|qdisc| {
+        format!(
+            "the classes of {qdisc} are guaranteed more together than is sent above them: how much it gets beside \
+             the others is not worked out here"
+        )
+    }));
     lines.extend(served.after.map(Bands::sentence));
     lines.extend(super::marks::of(reading, moment));
     lines
@@ -365,11 +395,18 @@ fn of_params(
         QdiscParams::DualPi2(dual) => goes_first(dual, moment),
         _ => None,
     };
-    let given = dump.kind.ahead(&dump.params).into_iter().map(|ahead| match ahead {
+    let all = dump.kind.ahead(&dump.params);
+    let take_turns = all.iter().any(|ahead| matches!(ahead, Ahead::Turns { flows, .. } if *flows != Some(1)));
+    let given = all.into_iter().map(|ahead| match ahead {
         Ahead::ShortDelay { .. } if low_latency.is_some() => low_latency.clone().into_iter().collect(),
         Ahead::Packets { limit, .. } if fewer(limit.into()).is_some() => in_netem(most.unwrap_or_default()),
         Ahead::Bytes { limit, .. } if fewer(u64::from(limit) / frame.counted.max(1)).is_some() => {
             in_netem(most.unwrap_or_default())
+        }
+        // The turns of others come between its packets.
+        Ahead::Packets { queue, limit } if take_turns && (own.assured().or(own.most())).is_some() => {
+            let alone = |line| format!("{line}, while no other flow has packets here");
+            by_packets(queue, limit.into(), frame, own).into_iter().map(alone).collect()
         }
         Ahead::Packets { queue, limit } => by_packets(queue, limit.into(), frame, own),
         Ahead::Unserved { queue, limit } => by_packets(queue, limit.into(), frame, served),
@@ -533,10 +570,20 @@ fn of_netem(
 /// What netem makes of every packet.
 fn delayed(netem: &NetemParams) -> String {
     let (delay, jitter) = (netem.latency_ns as f64 / 1e6, netem.jitter_ns as f64 / 1e6);
-    let mut text = format!("netem holds it back for {delay:.1} ms");
-    if netem.jitter_ns != 0 {
-        text.push_str(&format!(", with {jitter:.1} ms of jitter"));
+    let is_plain = netem.rate.is_none() && netem.slot.is_none();
+    let mut reasons = Vec::new();
+    if is_plain || netem.latency_ns != 0 || netem.jitter_ns != 0 {
+        let varies =
+            if netem.jitter_ns == 0 { String::new() } else { format!(", with {jitter:.1} ms of jitter") };
+        reasons.push(format!("for {delay:.1} ms{varies}"));
     }
+    if let Some(rate) = &netem.rate {
+        reasons.push(format!("until its rate of {} lets it go", words::rate(Rate(rate.rate))));
+    }
+    if netem.slot.is_some() {
+        reasons.push("until its next slot".to_owned());
+    }
+    let mut text = format!("netem holds it back {}", reasons.join(", and "));
     let correlation = netem.correlations.unwrap_or_default();
     if netem.gap > 0 {
         let before = netem.gap - 1;
@@ -767,11 +814,13 @@ fn within(reading: &PolicyModel, class: &ClassDump, above: Served) -> Served {
         // A class's own rate is its own, whatever those above it may send; they lend no more than they have.
         ClassParams::Htb(htb) if reading.is_leaf(class) => {
             let most = reading.reachable(class).unwrap_or(htb.ceil.rate);
-            Served {
-                assured: less(above.assured, htb.rate.rate.min(htb.ceil.rate).as_bits() as f64),
-                most: less(above.most, most.as_bits() as f64),
-                ..above
-            }
+            let own = less(above.assured, htb.rate.rate.min(htb.ceil.rate).as_bits() as f64);
+            crowded(
+                reading,
+                class,
+                Served { assured: own, most: less(above.most, most.as_bits() as f64), ..above },
+                above,
+            )
         }
         ClassParams::Htb(_) => above,
         ClassParams::Hfsc(hfsc) if reading.is_leaf(class) => of_curves(reading, class, hfsc, above),
@@ -814,6 +863,29 @@ fn within(reading: &PolicyModel, class: &ClassDump, above: Served) -> Served {
     }
 }
 
+/// The service of a leaf where the leaves of its qdisc have more guaranteed than what is above sends: then
+/// the others decide how much it gets.
+fn crowded(reading: &PolicyModel, class: &ClassDump, served: Served, above: Served) -> Served {
+    let guaranteed = |other: &ClassDump| match &other.params {
+        ClassParams::Htb(htb) => htb.rate.rate.min(htb.ceil.rate).as_bits(),
+        ClassParams::Hfsc(hfsc) => hfsc.rt.map_or(0, |curve| u64::from(curve.m2) * 8),
+        _ => 0,
+    };
+    let qdisc = class.classid.qdisc();
+    let mine = |other: &&ClassDump| {
+        other.dev == class.dev && other.classid.qdisc() == qdisc && reading.is_leaf(other)
+    };
+    let others = reading.classes.iter().filter(mine).filter(|other| other.classid != class.classid);
+    let others: u64 = others.map(guaranteed).sum();
+    let all = others.saturating_add(guaranteed(class));
+    match above.assured {
+        Some(sent) if sent.is_finite() && others > 0 && all as f64 > sent * 1.001 => {
+            Served { assured: None, crowded: Some(qdisc), ..served }
+        }
+        _ => served,
+    }
+}
+
 /// HFSC's service of a leaf: its real-time rate, which no upper limit restricts, and its share by weight
 /// beside that.
 fn of_curves(reading: &PolicyModel, class: &ClassDump, curves: &HfscClassParams, above: Served) -> Served {
@@ -822,6 +894,8 @@ fn of_curves(reading: &PolicyModel, class: &ClassDump, curves: &HfscClassParams,
     let steady = |curve: Option<ServiceCurve>| curve.map_or(0.0, |curve| bits(u64::from(curve.m2)));
     let real = steady(curves.rt);
     let assured = if real > 0.0 { less(above.assured, real) } else { None };
+    let above = crowded(reading, class, above, above);
+    let assured = assured.filter(|_| above.crowded.is_none());
     if !curves.ls.is_some_and(|curve| curve.m1 > 0 || curve.m2 > 0) {
         return Served { assured, most: less(above.most, real), ..above };
     }

@@ -613,8 +613,11 @@ fn limits_or_leads_away(filter: &FilterDump) -> bool {
 /// A device whose policy has classes or bands and no rate anywhere.
 fn unlimited(reading: &PolicyModel, dev: &str) -> Option<Finding> {
     let root = reading.root(dev)?;
-    // fq may pace each flow, and a plug lets nothing go.
+    // fq may pace each flow, a netem delays some, and a plug lets nothing go.
     let holds = |qdisc: &QdiscDump| match &qdisc.params {
+        QdiscParams::Netem(netem) => {
+            netem.latency_ns > 0 || netem.jitter_ns > 0 || netem.rate.is_some() || netem.slot.is_some()
+        }
         QdiscParams::Fq(fq) => fq.max_rate.is_some_and(|rate| rate != u32::MAX),
         _ => qdisc.kind == Kind::Plug || reading.has_own_rate(qdisc),
     };

@@ -10,10 +10,11 @@ use crate::uses::asked_mark;
 use crate::walk::ways;
 use crate::words::named;
 use std::collections::{BTreeMap, BTreeSet};
+use tidegate_gateway::DeviceKind;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::NetfilterTarget;
-use tidegate_policy::{ClassLayout, FilterParams, QdiscParams};
+use tidegate_policy::{Act, ClassLayout, FilterParams, QdiscParams};
 use tidegate_syntax::units::parse_classid;
 
 /// Classes that a sentence names at most.
@@ -161,6 +162,19 @@ fn has_entries(reading: &PolicyModel, heading: &FilterDump) -> bool {
     reading.filters.iter().any(|other| same(other) && matches!(other.entry, FilterEntry::Filter { .. }))
 }
 
+/// Do packets come to a device's classes with the priority that a program gave them? On an ifb those that arrived
+/// elsewhere do not, nor do those to which an action gave another.
+fn keeps_priorities(reading: &PolicyModel, dev: &str) -> bool {
+    let writes = |act: &ActionDump| matches!(&act.action.act, Act::Skbedit(edit) if edit.priority.is_some() || edit.inherit_dsfield);
+    let any = reading.filters.iter().filter(|dump| dump.dev == dev).any(|dump| match &dump.entry {
+        FilterEntry::Filter { actions, .. } => actions.iter().any(writes),
+        _ => false,
+    });
+    let gateway = &reading.gateway;
+    let is_ifb = gateway.device(dev).is_some_and(|id| gateway.spec(id).kind == DeviceKind::Ifb);
+    !any && !is_ifb
+}
+
 fn finding(reading: &PolicyModel, dev: &str, qdisc: Handle, classes: &[&ClassDump]) -> Option<Finding> {
     let first = classes.first()?;
     let step = |class: &ClassDump| -> Option<&Step> {
@@ -199,9 +213,12 @@ fn finding(reading: &PolicyModel, dev: &str, qdisc: Handle, classes: &[&ClassDum
         place: super::making::at_word(own, keyword),
         what: format!("no packet comes to {}{more}{of} on {dev}", names.join(", ")),
         because: format!(
-            "no filter, rule, map or default of these files leads to {}{elsewhere}; a program that sets the \
-            priority of its sockets, or eBPF, still may",
-            if classes.len() == 1 { "it" } else { "them" }
+            "no filter, rule, map or default of these files leads to {}{elsewhere}; {} still may",
+            if classes.len() == 1 { "it" } else { "them" },
+            match keeps_priorities(reading, dev) {
+                true => "a program that sets the priority of its sockets, or eBPF,",
+                false => "eBPF",
+            }
         ),
         witness: Some(Witness::Number(format!("of all packets that may come, none takes {which}"))),
         fix: None,

@@ -3,16 +3,17 @@
 
 use super::context::{RuleContext, hits_in};
 use super::making::on_others;
+use crate::drive::Bench;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
-use crate::probe::ProbeResult;
+use crate::probe::{ProbeResult, Stop};
 use crate::reading::{PolicyModel, SourceLocation};
 use crate::sets::bdd::TooLarge;
 use crate::walk::RuleKey;
 use std::collections::BTreeMap;
 use tidegate_gateway::EgressPath;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, Match};
 use tidegate_policy::{ClassParams, FilterParams, Kind};
 
@@ -224,6 +225,9 @@ fn ranked(context: &mut RuleContext<'_>, device: &str, sender: &'static Sender) 
     if !wrong {
         return Some(if rank == usual { Landed::Alike } else { Landed::Right });
     }
+    if !order_counts(context.reading, device, [class, plain]) {
+        return Some(Landed::Alike);
+    }
     Some(Landed::Wrong(place, Box::new(Misplaced { sender, packet, class, plain, is_exact })))
 }
 
@@ -247,10 +251,40 @@ pub(super) fn beside_unmarked(
     Some(BesideUnmarked { class, plain, rank, usual, place: by.and_then(|by| by.place), is_exact })
 }
 
-/// The first classes in which two packets wait apart.
+/// The classes in which two packets wait in the first qdisc where they part: its leaves, whose priority counts.
 fn parting(one: &ProbeResult, other: &ProbeResult) -> Option<(Handle, Handle)> {
     let (one, other) = (one.stops.last()?, other.stops.last()?);
-    one.classes.iter().zip(&other.classes).find(|(a, b)| a != b).map(|(a, b)| (*a, *b))
+    let (a, b) = one.classes.iter().zip(&other.classes).find(|(a, b)| a != b)?;
+    let leaf = |stop: &Stop, class: &Handle| {
+        stop.classes.iter().rev().find(|leaf| leaf.qdisc() == class.qdisc()).copied()
+    };
+    Some((leaf(one, a)?, leaf(other, b)?))
+}
+
+/// Leaves that are kept busy at once; of more it is not measured what they leave one another.
+const MOST_LEAVES: usize = 64;
+
+/// Does the order in which two leaves of a device are served matter? HTB's priorities decide who borrows: where a
+/// leaf gets no less while all others are busy, its priority decides nothing.
+pub(super) fn order_counts(reading: &PolicyModel, device: &str, [one, other]: [Handle; 2]) -> bool {
+    let is_htb = |class: Handle| reading.class(device, class).is_some_and(|class| class.kind == Kind::Htb);
+    if !is_htb(one) || !is_htb(other) {
+        return true;
+    }
+    let mine = |leaf: &ClassDump| leaf.dev == device && leaf.classid.qdisc() == one.qdisc();
+    let leaves: Vec<Handle> =
+        reading.leaves().filter(|leaf| mine(leaf.class)).map(|leaf| leaf.class.classid).collect();
+    if leaves.len() > MOST_LEAVES {
+        return false;
+    }
+    let (mut bench, frame) = (Bench::new(reading), reading.frame(device));
+    let mut competes = |class: Handle| {
+        let rest: Vec<Handle> = leaves.iter().copied().filter(|leaf| *leaf != class).collect();
+        let all = bench.together(device, &leaves, frame)?;
+        let apart = bench.together(device, &rest, frame)?.0 + bench.rate(device, class, frame)?.0;
+        Some(all.0 < apart * 98 / 100)
+    };
+    [one, other].into_iter().all(|class| competes(class) == Some(true))
 }
 
 /// The counts of all conditions on the DS field.

@@ -6,7 +6,7 @@
 //! so this is a note. (Read as draft-ietf-tsvwg-nqb-33, which the RFC was made of.)
 
 use super::context::RuleContext;
-use super::intent::{beside_unmarked, place_of_qdisc};
+use super::intent::{beside_unmarked, order_counts, place_of_qdisc};
 use super::making::on_others;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
@@ -42,6 +42,9 @@ fn first_served(context: &mut RuleContext<'_>, device: &str) -> Option<Finding> 
         return None;
     }
     let (class, plain) = (served.class, served.plain);
+    if !order_counts(context.reading, device, [class, plain]) {
+        return None;
+    }
     let place = served.place.or_else(|| place_of_qdisc(context.reading, device, class));
     let remedy = format!(
         "lead DSCP 45 to {plain}, or to a short queue of its own that is served as {plain} is; or keep it, if \

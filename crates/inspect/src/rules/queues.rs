@@ -483,17 +483,20 @@ fn long(
             format!("{kind} without a limit lets {packets} wait, {}", words::time(wait))
         }
         None => {
+            let queue = if length.kind == Kind::PfifoFast { "pfifo_fast" } else { "FIFO" };
             format!(
-                "the FIFO of class {} has no limit set: {} of packets may wait",
+                "the {queue} of class {} has no limit set: {} of packets may wait",
                 length.class,
                 words::time(wait)
             )
         }
     };
-    let who = if length.fair {
-        "a flow that fills it delays its own packets"
-    } else {
-        "a flow that fills it delays all others in it"
+    let who = match length.kind {
+        _ if length.fair => "a flow that fills it delays its own packets",
+        // Others go ahead.
+        Kind::Skbprio => "a flow that fills it delays all others of its priority",
+        Kind::PfifoFast => "a flow that fills it delays all others in its band",
+        _ => "a flow that fills it delays all others in it",
     };
     let because = format!(
         "{who}: {more}{} while the other classes are busy, {more}{} when they are idle",
@@ -792,7 +795,14 @@ fn no_aqm(reading: &PolicyModel, dev: &str, lengths: &[Length<'_>], delays: bool
         *wait >= Nanos::millis(100) && reading.class(dev, **class).is_none_or(comes)
     });
     let (class, (is_shared, wait)) = long.max_by_key(|(_, which)| **which)?;
-    let for_whom = if *is_shared { "for what shares it" } else { "for the transfer's own packets" };
+    let in_bands = lengths.iter().any(|length| {
+        length.dev == dev && length.class == *class && matches!(length.kind, Kind::Skbprio | Kind::PfifoFast)
+    });
+    let for_whom = match is_shared {
+        _ if in_bands => "for what has its priority",
+        true => "for what shares it",
+        false => "for the transfer's own packets",
+    };
     let place = reading
         .maker_of_qdisc(reading.root(dev)?)
         .and_then(|op| reading.step_of(op))

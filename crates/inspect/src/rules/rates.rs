@@ -429,6 +429,18 @@ fn parent_word(reading: &PolicyModel, HtbClass { class, .. }: HtbClass<'_>) -> O
     Some(step.after("ceil").or_else(|| step.after("rate"))?.text.clone())
 }
 
+/// What a class is guaranteed: never more than its ceil; of an inner class, also what the leaves below it are,
+/// whatever its ceil, up to its rate (that they have more is a finding of its own).
+fn guaranteed(reading: &PolicyModel, of: HtbClass<'_>, depth: usize) -> Rate {
+    let (rate, ceil) = (of.params.rate.rate, of.params.ceil.rate);
+    // HTB's trees are no deeper.
+    if depth > 8 {
+        return rate.min(ceil);
+    }
+    let below = reading.htb_children(of.class).map(|child| guaranteed(reading, child, depth + 1).0).sum();
+    rate.min(ceil).max(rate.min(Rate(below)))
+}
+
 /// Children whose guaranteed rates exceed their parent's rate together. That more leaves than the parent may
 /// send, the engine must show, with those kept full that packets come to.
 fn promised(
@@ -437,8 +449,7 @@ fn promised(
     HtbClass { class, params }: HtbClass<'_>,
 ) -> Option<Finding> {
     let children: Vec<HtbClass<'_>> = reading.htb_children(class).collect();
-    // A class never sends more than its ceil, whatever its guaranteed rate.
-    let own = |child: &HtbClass<'_>| child.params.rate.rate.min(child.params.ceil.rate);
+    let own = |child: &HtbClass<'_>| guaranteed(reading, *child, 0);
     let sum: u64 = children.iter().map(|child| own(child).0).sum();
     let used: u64 =
         children.iter().filter(|child| !is_unused(reading, child.class)).map(|child| own(child).0).sum();

@@ -186,6 +186,7 @@ fn concerns(change: LinuxChange, qdisc: &QdiscDump) -> bool {
             | LinuxChange::FqLatency
             | LinuxChange::NetemCopies
             | LinuxChange::NetemMarks
+            | LinuxChange::PfifoFastPurge
             | LinuxChange::WarningsReach,
             _,
         ) => false,

@@ -14,6 +14,7 @@ mod hostile;
 mod lengths;
 mod makers;
 mod missed;
+mod overtaken;
 mod probe;
 mod published;
 mod reach;

@@ -859,11 +859,16 @@ fn one_queue_that_marks_l4s_as_classic_ecn() {
 
 #[test]
 fn nqb_before_what_is_unmarked() {
-    let of = |filter: &str| found(&format!("{}{filter}", with_queue("fq_codel")), &["R28"]);
+    let tree = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+        tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit\n\
+        tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit ceil 5mbit prio 0\n\
+        tc class add dev eth0 parent 1:1 classid 1:20 htb rate 1mbit ceil 5mbit prio 1\n\
+        tc qdisc add dev eth0 parent 1:20 handle 20: fq_codel\n";
+    let of = |filter: &str| found(&format!("{tree}{filter}"), &["R28"]);
     let by_dscp = |match_: &str, class: &str| {
         format!("tc filter add dev eth0 parent 1: protocol ip u32 match ip dsfield {match_} flowid {class}\n")
     };
-    let wanted = "5 note R28: packets marked NQB (DSCP 45) are served in 1:10, before the unmarked ones of 1:20 | \
+    let wanted = "6 note R28: packets marked NQB (DSCP 45) are served in 1:10, before the unmarked ones of 1:20 | \
         lead DSCP 45 to 1:20, or to a short queue of its own that is served as 1:20 is; or keep it, if all who write \
         this mark are to have priority";
     // Itself, and a range of code points that it is in.

@@ -26,10 +26,9 @@ fn the_queue_inside_netem_is_explained() {
     assert_eq!(story("delay 20ms", ""), delay);
     assert_eq!(
         story("delay 20ms rate 1mbit limit 100", ""),
-        format!(
-            "{delay}the queue inside netem holds 100 packets: at worst 99 of 1514 bytes are ahead, 150 kB: \
-            1.2 s at the 1 Mbit/s it has\n"
-        )
+        "netem holds it back for 20.0 ms, and until its rate of 1 Mbit/s lets it go\n\
+         the queue inside netem holds 100 packets: at worst 99 of 1514 bytes are ahead, 150 kB: 1.2 s at the \
+         1 Mbit/s it has\n"
     );
     let bucket = "tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 1mbit burst 5k limit 15000";
     assert_eq!(
