@@ -20,6 +20,8 @@ const MAX_SOURCED: usize = 32;
 const MAX_NAMED: usize = 4096;
 /// The most devices that are created for a script.
 const MAX_DEVICES: usize = 64;
+/// The most directories that a script's text can name as those of tools.
+const MAX_TOOL_DIRS: usize = 256;
 /// Directories where scripts look for tools.
 const TOOL_DIRS: [&str; 6] = ["/sbin", "/usr/sbin", "/bin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
 
@@ -82,7 +84,11 @@ impl Script {
 
     /// Directories where this script or any other may look for tools: absolute, without symbolic links.
     pub(super) fn tool_dirs(&self) -> Vec<PathBuf> {
-        let mut dirs: BTreeSet<PathBuf> = usual_tool_dirs().into_iter().collect();
+        let usual: BTreeSet<PathBuf> = usual_tool_dirs().into_iter().collect();
+        // `/sbin/tc/tc` in a comment takes the tool away from no command.
+        let within_tool =
+            |dir: &Path| usual.iter().any(|usual| TOOLS.iter().any(|tool| dir.starts_with(usual.join(tool))));
+        let mut dirs = usual.clone();
         for (_, text) in &self.files {
             let ends = |letter: char| !(letter.is_ascii_alphanumeric() || "/._-+".contains(letter));
             for piece in text.split(ends).filter(|piece| piece.starts_with('/')) {
@@ -93,7 +99,10 @@ impl Script {
                     && dir.components().count() <= 16
                     && !piece.contains("..")
                 {
-                    dirs.insert(real(dir));
+                    let dir = real(dir);
+                    if dirs.len() < usual.len() + MAX_TOOL_DIRS && (dir.is_dir() || !within_tool(&dir)) {
+                        dirs.insert(dir);
+                    }
                 }
             }
         }

@@ -108,6 +108,47 @@ cd / && modprobe ifb && exit 3
     assert_eq!(table(&outcome), expected, "{}", text(&outcome.stderr));
 }
 
+/// Named tools whose directories share an ancestor that the host lacks, or of which one is in another, or
+/// that cannot be: each keeps what it can.
+#[test]
+fn any_set_of_paths_of_tools_can_be_named() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("paths");
+    fs::write(place.0.join("file"), "").unwrap();
+    fs::create_dir_all(place.0.join("host/tc")).unwrap();
+    fs::write(place.0.join("host/tc/ip"), "").unwrap();
+    let here = place.0.display().to_string();
+    let cases = [
+        ("# see /opt/tc and /opt/tc/tc\n/opt/tc/tc 1; tc 2", "tc 1, tc 2"),
+        ("/system/bin/tc 1; /system/xbin/tc 2", "tc 1, tc 2"),
+        ("/nix/store/x/bin/tc 1; /nix/store/y/sbin/ip link; /nix/tc 3", "tc 1, ip link, tc 3"),
+        ("/data/local/tc 1; /data/iptables -L; /data/tc 3", "tc 1, iptables -L, tc 3"),
+        ("/a/ip/tc 1; /a/tc 2; /a/ip/ip/tc 3; /a/ip/iptables -L", "tc 1, tc 2, tc 3, iptables -L"),
+        ("# /sbin/tc/tc, /usr/sbin/ip/tc/tc\n/sbin/tc 1; tc 2; ip link", "tc 1, tc 2, ip link"),
+        ("# HERE/file/tc and HERE/file/tc/tc\ntest -f HERE/file && tc 1", "tc 1"),
+        ("HERE/host/tc/tc 1; HERE/host/ip link; test -d HERE/host/tc && tc 3", "tc 1, ip link, tc 3"),
+        ("# /LONG/tc\ntc 1", "tc 1"),
+    ];
+    for no_overlay in [false, true] {
+        let options = CaptureOptions { no_overlay, cwd: Some(place.0.clone()), ..options() };
+        for (text, expected) in cases {
+            let text = text.replace("HERE", &here).replace("LONG", &"long".repeat(99));
+            let outcome = capture(&place.file("x.sh", &text), &[], &options);
+            let called: Vec<String> = outcome
+                .calls
+                .iter()
+                .map(|call| format!("{} {}", call.call.tool, call.call.args.join(" ")))
+                .collect();
+            assert_eq!(called.join(", "), expected, "{text}\n{}", self::text(&outcome.stderr));
+        }
+    }
+    let many: String = (0..5000).map(|at| format!("# /many{at}/tc\n")).collect();
+    let outcome = capture(&place.file("x.sh", &(many + "/many0/tc 1; tc 2")), &[], &options());
+    assert_eq!(outcome.calls.len(), 2, "{}", text(&outcome.stderr));
+}
+
 #[test]
 fn failures_name_the_line_and_the_word() {
     if skip() {

@@ -11,9 +11,10 @@ use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fs;
 use std::io::{self, Stdin};
-use std::os::unix::fs::{FileTypeExt, symlink};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags};
 
 use crate::confine::Visible;
@@ -55,11 +56,12 @@ pub(crate) fn build(
     step("mount /proc", proc_fs)?;
     step("make /dev", device_files)?;
     step("take in the host's mounts", || take_mounts(control))?;
-    let mut root = Root { spec, note, covered: Covered::default() };
+    let mut root =
+        Root { spec, note, tool_dirs: possible_dirs(&spec.tool_dirs), covered: Covered::default() };
     step("bring in the host's files", || root.cover())?;
     step("mount /sys", || sys_fs(note))?;
     step("make /run", || root.run_dir())?;
-    step("put the tools in place", || root.rebuild_tool_dirs())?;
+    root.rebuild_tool_dirs()?;
     step("hide home directories", || root.hide_homes())?;
     root.put_files();
     step("limit what /proc changes", || limit_proc(spec, own_users))?;
@@ -136,6 +138,11 @@ fn host(dir: &Path) -> PathBuf {
     Path::new(OLD).join(dir.strip_prefix("/").unwrap_or(dir))
 }
 
+/// The number of the file system that holds a directory.
+fn device(dir: &Path) -> Option<u64> {
+    fs::metadata(dir).ok().map(|found| found.dev())
+}
+
 fn everybody_writes(dir: &Path) -> io::Result<()> {
     Ok(rustix::fs::chmod(dir, rustix::fs::Mode::from_raw_mode(0o1777))?)
 }
@@ -155,6 +162,8 @@ struct Covered {
 struct Root<'a> {
     spec: &'a Spec,
     note: Note<'a>,
+    /// The directories that hold the tools, in order.
+    tool_dirs: Vec<&'a Path>,
     covered: Covered,
 }
 
@@ -306,10 +315,11 @@ impl Root<'_> {
                 fs::create_dir_all(upper.join(below))?;
             }
         }
-        for dir in self.spec.tool_dirs.iter().filter_map(|dir| dir.strip_prefix(to).ok()) {
-            let dir = upper.join(dir);
-            fs::create_dir_all(&dir)?;
-            self.put_tools(&dir)?;
+        for dir in &self.tool_dirs {
+            let Ok(below) = dir.strip_prefix(to) else { continue };
+            let at = upper.join(below);
+            fs::create_dir_all(&at)?;
+            self.put_tools(dir, &at)?;
         }
         if to == Path::new(TMP) {
             everybody_writes(&upper)?;
@@ -383,35 +393,38 @@ impl Root<'_> {
     }
 
     /// Puts the tools where no overlay did.
-    fn rebuild_tool_dirs(&mut self) -> io::Result<()> {
+    fn rebuild_tool_dirs(&self) -> Result<(), SandboxError> {
+        let ours = [Path::new("/"), Path::new(UPPER)].map(device);
         let overlays = &self.covered.overlays;
-        let mut dirs: Vec<&PathBuf> = self
-            .spec
-            .tool_dirs
-            .iter()
-            .filter(|dir| !overlays.iter().any(|top| dir.starts_with(top)))
-            .collect();
-        dirs.sort();
-        let mut rebuilt: BTreeSet<PathBuf> = self.covered.rebuilt.clone();
-        rebuilt.insert("/".into());
-        for dir in dirs {
-            let Some(existing) = dir.ancestors().find(|ancestor| ancestor.is_dir()) else {
-                continue;
-            };
-            if !rebuilt.contains(existing) {
-                rebuild(existing)?;
-                rebuilt.insert(existing.to_owned());
-            }
-            fs::create_dir_all(dir)?;
-            self.put_tools(dir)?;
+        for dir in self.tool_dirs.iter().filter(|dir| !overlays.iter().any(|top| dir.starts_with(top))) {
+            step(&format!("put the tools in {}", dir.display()), || self.rebuild_tool_dir(dir, ours))?;
         }
         Ok(())
     }
 
-    /// Puts a link to our executable in place of each tool.
-    fn put_tools(&self, dir: &Path) -> io::Result<()> {
+    fn rebuild_tool_dir(&self, dir: &Path, ours: [Option<u64>; 2]) -> io::Result<()> {
+        let Some(existing) = dir.ancestors().find(|ancestor| ancestor.is_dir()) else {
+            return Ok(());
+        };
+        // What is in memory already, made for another directory of tools or to hide what the host has, takes
+        // new entries: nothing of the host's comes in there.
+        if !ours.contains(&device(existing)) {
+            rebuild(existing)?;
+        }
+        fs::create_dir_all(dir)?;
+        self.put_tools(dir, dir)
+    }
+
+    /// Puts a link to our executable in place of each tool of the directory `dir`, which is at `at` while we
+    /// build. A directory that is called like a tool stays one.
+    fn put_tools(&self, dir: &Path, at: &Path) -> io::Result<()> {
         for tool in &self.spec.tools {
-            let place = dir.join(tool);
+            let (named, place) = (dir.join(tool), at.join(tool));
+            if fs::symlink_metadata(host(&named)).is_ok_and(|found| found.is_dir())
+                || self.tool_dirs.iter().any(|other| other.starts_with(&named))
+            {
+                continue;
+            }
             if fs::symlink_metadata(&place).is_ok_and(|found| found.is_file()) {
                 // A bound file cannot be unlinked while it is a mount point.
                 let _ = rustix::mount::unmount(&place, UnmountFlags::DETACH);
@@ -445,6 +458,19 @@ impl Root<'_> {
             }
         }
     }
+}
+
+/// Those directories that can hold tools, in order: not those below a file of the host's, nor with a name that
+/// is too long. The words of a comment are enough to ask for one.
+fn possible_dirs(dirs: &[PathBuf]) -> Vec<&Path> {
+    let possible = |dir: &Path| match fs::metadata(host(dir)) {
+        Ok(found) => found.is_dir(),
+        Err(error) => error.raw_os_error() != Some(Errno::NAMETOOLONG.raw_os_error()),
+    };
+    let mut dirs: Vec<&Path> =
+        dirs.iter().map(PathBuf::as_path).filter(|dir| dir.ancestors().all(possible)).collect();
+    dirs.sort_unstable();
+    dirs
 }
 
 /// A single file of the host's, read-only; one that cannot be had is left out.
