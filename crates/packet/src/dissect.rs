@@ -1,6 +1,6 @@
 //! The dissector: from a packet's bytes to the keys of its flow.
 
-use crate::flow::{Addrs, FlowKeys};
+use crate::flow::{Addrs, FlowKeys, Labelled};
 use crate::header::{Head, ethertype, proto};
 
 /// How deep the dissector follows headers: encapsulations beyond this are left unread.
@@ -23,12 +23,16 @@ pub fn dissect(head: &Head, dissector: Dissector) -> FlowKeys {
         Dissector::Modern => usize::MAX,
         Dissector::Legacy => 0,
     };
-    if let [outermost, next, ..] = head.tags() {
-        return behind_tags(head, *outermost, next.0, follow);
-    }
-    let mut keys = read(head.ethertype(), head.network(), follow).0;
+    let mut keys = match head.tags() {
+        [outermost, next, ..] => behind_tags(head, *outermost, next.0, follow),
+        _ => read(head.ethertype(), head.network(), follow).0,
+    };
     if let [(kind, tag)] = head.tags() {
         keys.vlan = [Some((*tag, *kind)), keys.vlan[0]];
+    }
+    if dissector == Dissector::Legacy {
+        // Old kernels knew no flow labels.
+        keys.labelled = None;
     }
     keys
 }
@@ -132,15 +136,15 @@ fn read(mut ethertype: u16, mut data: &[u8], mut follow: usize) -> (FlowKeys, (u
 
 /// One network header; returns the EtherType and bytes of what it tunnels, if it does.
 fn network<'a>(keys: &mut FlowKeys, ethertype: u16, data: &'a [u8]) -> Option<(u16, &'a [u8])> {
-    let (protocol, rest, later_fragment) = if ethertype == ethertype::IPV4 {
+    let (protocol, rest, fragment) = if ethertype == ethertype::IPV4 {
         let ihl = usize::from(data.first()? & 0x0f) * 4;
         if data.len() < 20 || ihl < 20 {
             return None;
         }
         let a4 = |at: usize| [data[at], data[at + 1], data[at + 2], data[at + 3]];
         keys.addrs = Addrs::V4(a4(12), a4(16));
-        let fragment = u16::from_be_bytes([data[6], data[7]]);
-        (data[9], data.get(ihl..)?, fragment & 0x3fff != 0)
+        let place = u16::from_be_bytes([data[6], data[7]]);
+        (data[9], data.get(ihl..)?, place & 0x3fff != 0)
     } else {
         if data.len() < 40 {
             return None;
@@ -148,11 +152,18 @@ fn network<'a>(keys: &mut FlowKeys, ethertype: u16, data: &'a [u8]) -> Option<(u
         let a16 = |at: usize| -> [u8; 16] { core::array::from_fn(|i| data[at + i]) };
         keys.addrs = Addrs::V6(a16(8), a16(24));
         keys.flow_label = u32::from_be_bytes([0, data[1] & 0x0f, data[2], data[3]]);
-        let (protocol, rest) = behind_options(data[6], &data[40..]);
-        (protocol, rest, false)
+        if keys.flow_label != 0 && keys.labelled.is_none() {
+            let (flow_label, gre_key, addrs) = (keys.flow_label, keys.gre_key, keys.addrs);
+            keys.labelled = Some(Labelled { flow_label, next_header: data[6], gre_key, addrs });
+        }
+        match behind_options(data[6], &data[40..]) {
+            // Not even options that follow a Fragment header are read, in the first fragment either.
+            (proto::FRAGMENT, [next, _, _, _, _, _, _, _, ..]) => (*next, &data[..0], true),
+            (protocol, rest) => (protocol, rest, false),
+        }
     };
     keys.protocol = protocol;
-    if later_fragment {
+    if fragment {
         return None;
     }
     match protocol {
@@ -168,6 +179,21 @@ fn network<'a>(keys: &mut FlowKeys, ethertype: u16, data: &'a [u8]) -> Option<(u
                 keys.ports = (u16::from_be_bytes([p[0], p[1]]), u16::from_be_bytes([p[2], p[3]]));
             }
             None
+        }
+        _ => None,
+    }
+}
+
+/// Whether the packet that `network` begins with is a fragment, and then whether it is the first. With a whole
+/// Fragment header (RFC 8200 section 4.5) an IPv6 packet is one, even where nothing comes before or behind it.
+pub fn fragment(ethertype: u16, network: &[u8]) -> Option<bool> {
+    if ethertype == ethertype::IPV4 {
+        let place = u16::from_be_bytes([*network.get(6)?, *network.get(7)?]);
+        return (place & 0x3fff != 0).then_some(place & 0x1fff == 0);
+    }
+    match transport(ethertype, network)? {
+        (proto::FRAGMENT, [_, _, high, low, _, _, _, _, ..]) => {
+            Some(u16::from_be_bytes([*high, *low]) & 0xfff8 == 0)
         }
         _ => None,
     }
@@ -242,6 +268,39 @@ mod tests {
         ];
         for (found, wanted) in table {
             assert_eq!(found, wanted);
+        }
+    }
+
+    /// The protocol and ports of IPv6 packets, and which fragment they are, as Linux 6.1 and 7.2 read them
+    /// (recorded: answers-fragments).
+    #[test]
+    fn a_fragment_header_names_the_protocol_and_hides_the_ports() {
+        let header = |next: u8, place: u16| {
+            let [high, low] = place.to_be_bytes();
+            [next, 0, high, low, 0, 0, 0, 77]
+        };
+        let options = |next: u8| [next, 0, 1, 4, 0, 0, 0, 0];
+        let udp = [0, 5, 0, 55, 0, 12, 0, 0, 1, 2, 3, 4];
+        let table: [(&str, u8, &[&[u8]], u8, (u16, u16), Option<bool>); 11] = [
+            ("whole", 17, &[&udp], 17, (5, 55), None),
+            ("first", 44, &[&header(17, 1), &udp], 17, (0, 0), Some(true)),
+            ("later", 44, &[&header(17, 801), &udp], 17, (0, 0), Some(false)),
+            ("last", 44, &[&header(17, 800), &udp], 17, (0, 0), Some(false)),
+            ("the only one", 44, &[&header(17, 0), &udp], 17, (0, 0), Some(true)),
+            ("behind options", 0, &[&options(44), &header(17, 800), &udp], 17, (0, 0), Some(false)),
+            ("before options", 44, &[&header(60, 1), &options(17), &udp], 60, (0, 0), Some(true)),
+            ("two", 44, &[&header(44, 1), &header(17, 800), &udp], 44, (0, 0), Some(true)),
+            ("of a tunnel", 44, &[&header(4, 1), &[0x45; 40]], 4, (0, 0), Some(true)),
+            ("nothing behind it", 44, &[&header(17, 0)], 17, (0, 0), Some(true)),
+            ("cut off", 44, &[&header(17, 1)[..7]], 44, (0, 0), None),
+        ];
+        for (what, next, parts, protocol, ports, place) in table {
+            let mut bytes = [0; 40];
+            (bytes[0], bytes[6], bytes[23], bytes[39]) = (0x60, next, 1, 2);
+            let head = Head::from_network(ethertype::IPV6, &[&bytes[..], &parts.concat()].concat());
+            let keys = dissect(&head, Dissector::Modern);
+            let found = (keys.protocol, keys.ports, fragment(ethertype::IPV6, head.network()));
+            assert_eq!(found, (protocol, ports, place), "{what}");
         }
     }
 

@@ -29,6 +29,21 @@ pub struct FlowKeys {
     pub ports: (u16, u16),
     /// Network addresses.
     pub addrs: Addrs,
+    /// The outermost IPv6 header with a flow label; `None` without one.
+    pub labelled: Option<Labelled>,
+}
+
+/// An IPv6 header with a flow label: what flows are distinguished by does not look behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Labelled {
+    /// The flow label.
+    pub flow_label: u32,
+    /// What the header says is next, be it options or a fragment.
+    pub next_header: u8,
+    /// The key of a GRE header before it.
+    pub gre_key: [u8; 4],
+    /// Its addresses.
+    pub addrs: Addrs,
 }
 
 /// A key of the keyed hash (SipHash-2-4): two 64-bit words.
@@ -36,6 +51,16 @@ pub struct FlowKeys {
 pub struct HashKey(pub u64, pub u64);
 
 impl FlowKeys {
+    /// The keys as queues see them: where an IPv6 header has a flow label, that header's alone (recorded:
+    /// answers-fragments/flow4-rxhash).
+    pub fn at_label(&self) -> FlowKeys {
+        let Some(Labelled { flow_label, next_header, gre_key, addrs }) = self.labelled else {
+            return *self;
+        };
+        let (ethertype, protocol) = (crate::header::ethertype::IPV6, next_header);
+        FlowKeys { ethertype, protocol, flow_label, gre_key, addrs, ports: (0, 0), ..*self }
+    }
+
     /// The 32-bit flow hash under `key`: the same for both directions of a conversation, never 0.
     ///
     /// The ends are ordered first (smaller address and port as source), then the keys are hashed with

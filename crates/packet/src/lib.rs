@@ -22,8 +22,8 @@ mod sums;
 mod units;
 mod wheel;
 
-pub use dissect::{Dissector, dissect, dissect_inner, innermost, transport};
-pub use flow::{Addrs, FlowKeys, HashKey, jenkins, siphash};
+pub use dissect::{Dissector, dissect, dissect_inner, fragment, innermost, transport};
+pub use flow::{Addrs, FlowKeys, HashKey, Labelled, jenkins, siphash};
 pub use header::Head;
 pub use kernel::KernelModel;
 pub use lfsr::Lfsr113;

@@ -30,6 +30,8 @@ pub mod proto {
     pub const UDP: u8 = 17;
     /// IPv6 in IP.
     pub const IPV6: u8 = 41;
+    /// IPv6's Fragment header.
+    pub const FRAGMENT: u8 = 44;
     /// GRE.
     pub const GRE: u8 = 47;
     /// ICMPv6.

@@ -513,7 +513,7 @@ impl Pool {
     /// The keys of its conversation as the machine's own side sees it: what was translated on the way here is
     /// as it came, what will be translated as it will be. `None`: nothing is, or its connection is not known.
     pub fn untranslated_keys(&mut self, pkt: &Pkt) -> Option<FlowKeys> {
-        let keys = *self.keys(pkt);
+        let keys = self.keys(pkt).at_label();
         let (addrs, ports) = if self.meta[pkt.0 as usize].connection == 0 {
             self.cold[pkt.0 as usize].inside?
         } else {
@@ -571,7 +571,7 @@ impl Pool {
             return known;
         }
         let key = self.hash_key;
-        let hash = self.keys(pkt).hash(key);
+        let hash = self.keys(pkt).at_label().hash(key);
         self.meta[pkt.0 as usize].hash = hash;
         hash
     }
@@ -631,7 +631,7 @@ impl Pool {
 
     /// Its flow hash under `key`.
     pub fn keyed_hash(&mut self, pkt: &Pkt, key: HashKey) -> u32 {
-        self.keys(pkt).hash(key)
+        self.keys(pkt).at_label().hash(key)
     }
 }
 

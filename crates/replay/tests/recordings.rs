@@ -11,7 +11,7 @@ use tidegate_replay::recorded::{
 use tidegate_shims::Machine;
 
 /// The archives, and how many of their recordings are plain.
-const ARCHIVES: [(&str, usize); 18] = [
+const ARCHIVES: [(&str, usize); 19] = [
     ("linux-7.2", 214),
     ("traces", 102),
     ("answers", 29),
@@ -28,6 +28,7 @@ const ARCHIVES: [(&str, usize); 18] = [
     ("redirects", 5),
     ("answers-limits", 595),
     ("answers-redirected", 347),
+    ("answers-fragments", 40),
     ("dualpi2", 66),
     ("routed", 8),
 ];

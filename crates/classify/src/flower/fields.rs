@@ -4,7 +4,7 @@
 use crate::conntrack::flower_state;
 use crate::context::ClassifyContext;
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_packet::{Addrs, Dissector, FlowKeys, dissect, innermost, transport};
+use tidegate_packet::{Addrs, Dissector, FlowKeys, dissect, fragment, innermost, transport};
 use tidegate_policy::{FlowerField, FlowerKey};
 
 /// What was read of one packet.
@@ -139,11 +139,10 @@ impl Inner {
         let mut inner = Inner::default();
         if family == ethertype::IPV4 {
             (inner.dsfield, inner.ttl) = (byte(1), byte(8));
-            let place = u16::from_be_bytes([byte(6), byte(7)]);
-            inner.fragment = u8::from(place & 0x3fff != 0) | u8::from(place & 0x3fff == 0x2000) << 1;
         } else {
             (inner.dsfield, inner.ttl) = (byte(0) << 4 | byte(1) >> 4, byte(7));
         }
+        inner.fragment = fragment(family, network).map_or(0, |first| 1 | u8::from(first) << 1);
         if outermost {
             // It may have been rewritten since the packet came.
             inner.dsfield = meta.dsfield;

@@ -66,6 +66,11 @@ const ARCHIVES: &[(&str, &str)] = &[
         several at one time, back through one ifb or two; under both releases",
     ),
     (
+        "answers-fragments.tar.gz",
+        "fragments of IPv6 as flower, flow and the queues of sfq, fq_codel and cake read them, under both \
+        releases",
+    ),
+    (
         "dualpi2.tar.gz",
         "dualpi2 under Linux 7.2 with tc 7.2: the law and its timer, steps, credit, limits, filters, changes \
         during a run, words",

@@ -4,7 +4,7 @@
 use super::filters::Here;
 use crate::bytes::protocol_name;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use tidegate_packet::{Addrs, Dissector, Head, dissect};
+use tidegate_packet::{Addrs, Dissector, Head, dissect, fragment};
 use tidegate_policy::dump::U32Hits;
 use tidegate_policy::{FilterParams, FlowerField};
 use tidegate_syntax::tc::conditions;
@@ -57,7 +57,11 @@ fn fact(field: FlowerField, head: &Head) -> Option<String> {
         }
         Addrs::None => None,
     };
+    let hidden = || (keys.ports == (0, 0)).then(|| fragment(head.ethertype(), head.network())).flatten();
     Some(match field {
+        FlowerField::SrcPort | FlowerField::DstPort if hidden().is_some() => {
+            "of a fragment no port is read".to_owned()
+        }
         FlowerField::IpProto => format!("the protocol is {}", protocol_name(keys.protocol)),
         FlowerField::SrcPort => format!("the source port is {}", keys.ports.0),
         FlowerField::DstPort => format!("the destination port is {}", keys.ports.1),

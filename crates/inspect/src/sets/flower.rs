@@ -14,6 +14,8 @@ const STRANGE_PORTS: [u8; 2] = [50, 51];
 const IN_FRONT: [u8; 3] = [0, 43, proto::DESTINATION_OPTIONS];
 /// What it looks into for the packet inside.
 const WRAPPED: [u16; 3] = [ethertype::VLAN, ethertype::QINQ, ethertype::PPPOE];
+/// Bytes of IPv6's Fragment header: of a shorter one nothing is read.
+const FRAGMENT_HEADER: u64 = 8;
 /// The bits of IPv4's fragment word that make it a fragment, and those of the first.
 const FRAGMENT: (u128, u128) = (0x3fff, 0x2000);
 
@@ -80,7 +82,11 @@ impl Space {
                 Read { having: none, holding: none, unknown: none }
             }
             F::IpProto => {
-                Read { having: ip, holding: self.compared(key, Field::Protocol, 0)?, unknown: in_front }
+                let (plain, fragments) = (self.compared(key, Field::Protocol, 0)?, self.v6_fragments()?);
+                // The Fragment header begins with the protocol of what it is a fragment of.
+                let carried = self.compared(key, Field::Transport, 0)?;
+                let holding = self.store.either(fragments, carried, plain)?;
+                Read { having: ip, holding, unknown: in_front }
             }
             F::IpTos if !key.range => {
                 let (value, mask) = ((key.value & key.mask) as u8, key.mask as u8);
@@ -96,7 +102,7 @@ impl Space {
                 let at = Field::Transport.bit(if key.field == F::IcmpType { 0 } else { 8 });
                 self.behind(key, &[proto::ICMP, proto::ICMPV6], at, in_front)?
             }
-            F::IpFlags => self.fragments(key)?,
+            F::IpFlags => self.fragments(key, in_front)?,
             F::ArpOp => self.arp(key, 7)?,
             F::ArpSha => self.arp(key, 8)?,
             F::ArpSip => self.arp(key, 14)?,
@@ -172,10 +178,16 @@ impl Space {
     }
 
     /// Whether a packet is a fragment (1), and the first one (2).
-    fn fragments(&mut self, key: &FlowerKey) -> Result<Read, TooLarge> {
-        let whole = self.store.cube(&Field::Fragment.literals(0, 16, 0, FRAGMENT.0))?;
-        let first = self.store.cube(&Field::Fragment.literals(0, 16, FRAGMENT.1, FRAGMENT.0))?;
-        let any = self.store.minus(Set::ALL, whole)?;
+    fn fragments(&mut self, key: &FlowerKey, in_front: Set) -> Result<Read, TooLarge> {
+        let v6_any = self.v6_fragments()?;
+        let v6_first = self.store.cube(&Field::Transport.literals(16, 16, 0, 0xfff8))?;
+        let v4_whole = self.store.cube(&Field::Fragment.literals(0, 16, 0, FRAGMENT.0))?;
+        let v4_first = self.store.cube(&Field::Fragment.literals(0, 16, FRAGMENT.1, FRAGMENT.0))?;
+        let v4_any = self.store.minus(Set::ALL, v4_whole)?;
+        let any = self.store.either(self.v6, v6_any, v4_any)?;
+        let first = self.store.either(self.v6, v6_first, v4_first)?;
+        let whole = self.store.minus(Set::ALL, any)?;
+        let first = self.store.and(any, first)?;
         let later = self.store.minus(any, first)?;
         let mut holding = Set::NONE;
         for (flags, set) in [(0, whole), (1, later), (3, first)] {
@@ -183,7 +195,15 @@ impl Space {
                 holding = self.store.or(holding, set)?;
             }
         }
-        Ok(Read { having: self.v4, holding, unknown: Set::NONE })
+        Ok(Read { having: self.store.or(self.v4, self.v6)?, holding, unknown: in_front })
+    }
+
+    /// IPv6 packets with a whole Fragment header right behind theirs.
+    fn v6_fragments(&mut self) -> Result<Set, TooLarge> {
+        let named = self.is(Field::Protocol, proto::FRAGMENT.into())?;
+        let whole = self.between(Field::Length, FRAGMENT_HEADER, u64::from(u16::MAX))?;
+        let whole = self.store.and(named, whole)?;
+        self.store.and(whole, self.v6)
     }
 
     fn arp(&mut self, key: &FlowerKey, byte: u16) -> Result<Read, TooLarge> {

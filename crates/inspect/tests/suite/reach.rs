@@ -314,6 +314,62 @@ fn sets_follow_what_filters_write_and_where_tables_lead() {
     assert!(compared > 2000 && undecided < 5, "{compared}, {undecided}");
 }
 
+/// Filters of flower over IPv6's fragments: what they compare is exact where the Fragment header is the first,
+/// and not decided behind options.
+#[test]
+fn sets_and_engine_agree_on_fragments_of_ipv6() {
+    let keys = [
+        "ip_flags frag",
+        "ip_flags nofrag",
+        "ip_flags firstfrag",
+        "ip_flags nofirstfrag",
+        "ip_flags frag/nofirstfrag",
+        "ip_proto udp",
+        "ip_proto tcp",
+        "ip_proto 2c",
+        "ip_proto 0x3c",
+        "ip_proto udp dst_port 53",
+        "ip_proto icmpv6",
+        "ip_ttl 64",
+    ];
+    let (mut draws, mut compared, mut exact) = (Seeded::new(31), 0, 0);
+    for _ in 0..60 {
+        let mut text = TREE.to_owned();
+        for pref in 1..3 + draws.u32() % 4 {
+            let class = one_of(&mut draws, &["1:10", "1:20", "1:30"]);
+            let key = one_of(&mut draws, &keys);
+            text.push_str(&format!(
+                "tc filter add dev eth0 parent 1: protocol ipv6 pref {pref} flower {key} classid {class}\n"
+            ));
+        }
+        let reading = reading(&["eth0"], &text);
+        let reached = Reached::of(&reading).expect("it is small");
+        let mut prober = Prober::new(&reading);
+        let eth0 = prober.device("eth0").expect("eth0");
+        for _ in 0..30 {
+            let first = one_of(&mut draws, &["44", "44", "44", "17", "6", "0", "60", "58"]);
+            let next = one_of(&mut draws, &["17", "6", "44", "60", "58"]);
+            let place = one_of(&mut draws, &["0", "1", "8", "9"]);
+            let length = one_of(&mut draws, &["44", "47", "48", "80"]);
+            let words = format!(
+                "proto {first} 2001:db8::1 > 2001:db8::2 len {length} byte 40={next} byte 41=0 byte 43={place}"
+            );
+            let Ok(packet) = Packet::parse(&words) else { continue };
+            let course = PacketEntry::Leaves(eth0, EgressPath::Local);
+            let way = prober.travel(&packet, course);
+            let waits = way.stop_at(eth0).and_then(|stop| stop.leaf_class()).expect("it waits");
+            let handles = reached.classes(&reading, &packet, way.state, "eth0", course);
+            assert!(handles.contains(&waits), "{packet}, {handles:?}, {waits}\n{text}");
+            if ["44", "17", "6", "58"].contains(&first) {
+                assert_eq!(handles.last(), Some(&waits), "{packet}, {handles:?}\n{text}");
+                exact += 1;
+            }
+            compared += 1;
+        }
+    }
+    assert!(compared > 1000 && exact > 500, "{compared}, {exact}");
+}
+
 /// A queue on an ifb for what arrives at eth1, and filters there that write and redirect.
 const ARRIVING: &str = "\
 tc qdisc add dev eth1 ingress

@@ -3,7 +3,7 @@
 
 use tidegate_packet::header::ethertype::{ARP, IPV4, IPV6, PPPOE, QINQ, VLAN};
 use tidegate_packet::{
-    Addrs, Dissector, FlowKeys, HashKey, Head, dissect, dissect_inner, innermost, transport,
+    Addrs, Dissector, FlowKeys, HashKey, Head, Labelled, dissect, dissect_inner, innermost, transport,
 };
 
 fn v4(protocol: u8, rest: &[u8]) -> Vec<u8> {
@@ -44,15 +44,19 @@ fn ports_are_read_per_protocol() {
         for (kind, packet, addrs, label) in
             [(IPV4, v4(protocol, &PORTS), four(), 0), (IPV6, v6(protocol, &PORTS), six(), 0x5_4321)]
         {
+            let labelled = Labelled { flow_label: label, next_header: protocol, gre_key: [0; 4], addrs };
             let wanted = FlowKeys {
                 ethertype: kind,
                 protocol,
                 addrs,
                 flow_label: label,
                 ports: BOTH,
+                labelled: (label != 0).then_some(labelled),
                 ..FlowKeys::default()
             };
             assert_eq!(keys(kind, &packet), wanted, "{protocol}");
+            let hashed = if label == 0 { wanted } else { FlowKeys { ports: (0, 0), ..wanted } };
+            assert_eq!(keys(kind, &packet).at_label(), hashed, "{protocol}");
         }
     }
     // The authentication header has its index four bytes on (RFC 4302).
@@ -136,8 +140,9 @@ fn options_of_ipv6_are_passed_over() {
             assert_eq!((found.protocol, found.ports), (17, BOTH), "{first} {}", rest.len());
         }
     }
-    // A fragment header (44) ends it.
-    assert_eq!(keys(IPV6, &v6(44, &[17, 0, 0, 0, 0, 0, 0, 0])).protocol, 44);
+    // A fragment header (44) ends it, and names the protocol; for queues a flow label ends it before.
+    let fragment = keys(IPV6, &v6(44, &[17, 0, 0, 0, 0, 0, 0, 0]));
+    assert_eq!((fragment.protocol, fragment.at_label().protocol), (17, 44));
     let packet = v6(60, &[[6, 0, 0, 0, 0, 0, 0, 0], PORTS].concat());
     assert_eq!(transport(IPV6, &packet), Some((6, &PORTS[..])));
     assert_eq!(transport(IPV4, &v4(17, &PORTS)), Some((17, &PORTS[..])));

@@ -526,7 +526,7 @@ fn flow_hash(pool: &mut Pool, pkt: &Pkt, nat: bool) -> u32 {
 /// The hashes of a packet's two ends: of its keys with one address alone.
 fn host_hashes(pool: &mut Pool, pkt: &Pkt, nat: bool) -> (u32, u32) {
     let untranslated = if nat { pool.untranslated_keys(pkt) } else { None };
-    let keys = untranslated.unwrap_or_else(|| *pool.keys(pkt));
+    let keys = untranslated.unwrap_or_else(|| pool.keys(pkt).at_label());
     let alone = FlowKeys { ports: (0, 0), protocol: 0, gre_key: [0; 4], flow_label: 0, ..keys };
     let key = pool.hash_key();
     let hash = |addrs: Addrs| FlowKeys { addrs, ..alone }.hash(key);
