@@ -48,6 +48,7 @@ impl Listings {
                     false => tc::objects_of_listing(text, number)?,
                 });
             }
+            tc::number_tables(&mut objects);
             let calls = tc::commands_of_listing(&objects)?;
             Ok((objects, calls))
         };

@@ -35,7 +35,7 @@ pub(super) fn in_order(objects: &[ListedObject]) -> Result<Vec<Listed>, NotListe
             return Err(waiting[0].wrong(why));
         }
     }
-    for object in objects.iter().filter(|object| object.what == Object::Filter) {
+    for object in filters_in_order(objects) {
         let options =
             filters::args(object).map_err(|why| object.wrong(format!("{why}; {COMMANDS_INSTEAD}")))?;
         if let Some(options) = options {
@@ -43,6 +43,31 @@ pub(super) fn in_order(objects: &[ListedObject]) -> Result<Vec<Listed>, NotListe
         }
     }
     Ok(out)
+}
+
+/// The filters, those of u32 in the order in which their preferences were made: each has a table of its own,
+/// and these are numbered in that order, where a listing goes by preference.
+fn filters_in_order(objects: &[ListedObject]) -> Vec<&ListedObject> {
+    let mut all: Vec<&ListedObject> = objects.iter().filter(|object| object.what == Object::Filter).collect();
+    let pref = |object: &ListedObject| {
+        let head = object.head.as_ref().map(|head| (head.chain.clone(), head.pref.clone()));
+        (object.dev.clone(), object.parent.clone(), head)
+    };
+    let mut roots = BTreeMap::new();
+    let mut places: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (at, object) in all.iter().enumerate().filter(|(_, object)| object.kind == "u32") {
+        places.entry((&object.dev, &object.parent)).or_default().push(at);
+        if let Some(table) = filters::root_table(object) {
+            let known = roots.entry(pref(object)).or_insert(table);
+            *known = table.min(*known);
+        }
+    }
+    for at in places.into_values() {
+        let mut here: Vec<&ListedObject> = at.iter().map(|at| all[*at]).collect();
+        here.sort_by_key(|object| roots.get(&pref(object)).copied().unwrap_or(u32::MAX));
+        at.into_iter().zip(here).for_each(|(at, object)| all[at] = object);
+    }
+    all
 }
 
 /// Refuses what is listed twice, as where a file is given twice.

@@ -3,7 +3,9 @@
 use super::actions;
 use super::left_out;
 use super::object::ListedObject;
+use crate::tc::command_line::Object;
 use crate::tc::spelling::ListedValue;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A filter's command under way.
 #[derive(Default)]
@@ -59,6 +61,72 @@ pub(super) fn is_own_table(object: &ListedObject) -> bool {
     matches!(words.as_slice(), ["fh", table, "ht", "divisor", ..] if !is_made(table))
 }
 
+/// The number of the table in a word such as `801::800`, `801:` or `801`, if the kernel made it, and what is
+/// behind it.
+fn own_table(word: &str) -> Option<(u32, &str)> {
+    let (number, rest) = word.split_at(word.find(':').unwrap_or(word.len()));
+    let number = u32::from_str_radix(number, 16).ok()?;
+    (number >= OWN_TABLES).then_some((number, rest))
+}
+
+/// The words of u32 that a table's number is behind.
+const BEFORE_TABLES: [&str; 4] = ["fh", "ht", "key_ht", "link"];
+
+/// The table of the kernel's that a line is about: of a preference the least is its root.
+pub(super) fn root_table(object: &ListedObject) -> Option<u32> {
+    let at = object.words.iter().position(|word| word == "fh")?;
+    Some(own_table(object.words.get(at + 1)?)?.0)
+}
+
+fn own_tables(object: &ListedObject) -> impl Iterator<Item = u32> + '_ {
+    let pairs = object.words.windows(2).filter(|pair| BEFORE_TABLES.contains(&pair[0].as_str()));
+    let is_u32 = object.what == Object::Filter && object.kind == "u32";
+    pairs.filter(move |_| is_u32).filter_map(|pair| Some(own_table(&pair[1])?.0))
+}
+
+/// Numbers the tables that the kernel made for preferences without gaps: their numbers say which was made
+/// before which, and nothing about those that were deleted.
+pub(super) fn number_tables(objects: &mut [ListedObject]) {
+    let mut known: BTreeMap<(String, String), BTreeSet<u32>> = BTreeMap::new();
+    for object in objects.iter() {
+        known.entry((object.dev.clone(), object.parent.clone())).or_default().extend(own_tables(object));
+    }
+    for object in objects.iter_mut().filter(|object| object.kind == "u32") {
+        let Some(tables) = known.get(&(object.dev.clone(), object.parent.clone())) else { continue };
+        let new = |word: &str| -> Option<String> {
+            let (number, rest) = own_table(word)?;
+            let at = (OWN_TABLES..).zip(tables).find(|(_, table)| **table == number)?.0;
+            Some(format!("{at:x}{rest}"))
+        };
+        for at in 1..object.words.len() {
+            if BEFORE_TABLES.contains(&object.words[at - 1].as_str())
+                && let Some(word) = new(&object.words[at])
+            {
+                object.words[at] = word;
+            }
+        }
+        if let Some(handle) = new(&object.handle) {
+            object.handle = handle;
+        }
+        object.members.iter_mut().for_each(|members| renumber(members, &new));
+    }
+}
+
+/// The same in the members of JSON.
+fn renumber(members: &mut [(String, ListedValue)], new: &impl Fn(&str) -> Option<String>) {
+    for (key, value) in members {
+        match value {
+            ListedValue::Object(inner) => renumber(inner, new),
+            ListedValue::Text(word) | ListedValue::Number(word) if BEFORE_TABLES.contains(&key.as_str()) => {
+                if let Some(changed) = new(word) {
+                    *word = changed;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 /// `fh 1: ht divisor 256`
 fn table(words: &[&str]) -> Option<Vec<String>> {
     let ["fh", table, "ht", "divisor", divisor, ..] = words else { return None };
@@ -69,7 +137,7 @@ fn table(words: &[&str]) -> Option<Vec<String>> {
 /// `fh 800::800 key ht 800 bkt 0 *flowid 1:10 match 00100000/00fc0000 at 0 …`; a word that is not known is
 /// left out.
 fn u32_options(words: &[&str]) -> Command {
-    let mut command = Command::default();
+    let (mut front, mut command) = (Command::default(), Command::default());
     let (mut matches, mut rest) = (Vec::new(), words);
     let mut class = None;
     loop {
@@ -77,7 +145,7 @@ fn u32_options(words: &[&str]) -> Command {
             [] => break,
             ["key", "ht", table, "bkt", bucket, rest @ ..] => {
                 if is_made(table) {
-                    command.put(&["ht", &format!("{table}:{bucket}:")]);
+                    front.put(&["ht", &format!("{table}:{bucket}:")]);
                 }
                 rest
             }
@@ -120,11 +188,13 @@ fn u32_options(words: &[&str]) -> Command {
     if matches.is_empty() {
         matches = ["match", "u32", "0", "0"].map(str::to_owned).to_vec();
     }
-    command.args.extend(matches);
+    // Behind `offset` tc takes `match mark` for a word of the offset's.
+    front.args.extend(matches);
+    front.args.append(&mut command.args);
     if let Some(class) = class {
-        command.put(&["flowid", class]);
+        front.put(&["flowid", class]);
     }
-    command
+    front
 }
 
 /// `offset 0f00>>6 at 0 plus 4 eat`

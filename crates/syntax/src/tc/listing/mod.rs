@@ -39,6 +39,11 @@ pub fn objects_of_listing(text: &str, file: usize) -> Result<Vec<ListedObject>, 
     text::read(text, file)
 }
 
+/// Numbers u32's own tables as the commands will, where some were deleted meanwhile.
+pub fn number_tables(objects: &mut [ListedObject]) {
+    filters::number_tables(objects);
+}
+
 /// The commands that make what is listed, in an order in which they can be carried out: those of qdiscs that
 /// the kernel attaches on its own are left out.
 ///
@@ -53,7 +58,9 @@ pub fn commands_of_listing(objects: &[ListedObject]) -> Result<Vec<Listed>, NotL
 /// # Errors
 /// As for [`objects_of_listing`] and [`commands_of_listing`].
 pub fn read_listing(text: &str) -> Result<Vec<Listed>, NotListed> {
-    commands_of_listing(&objects_of_listing(text, 0)?)
+    let mut objects = objects_of_listing(text, 0)?;
+    number_tables(&mut objects);
+    commands_of_listing(&objects)
 }
 
 #[cfg(test)]

@@ -72,6 +72,22 @@ fn what_cannot_be_read_is_named_with_its_line() {
     assert!(shared.line == 3 && shared.why.contains("share its policer"), "{shared:?}");
 }
 
+/// `match` is before `link` and `offset`: tc refuses a `match mark` behind them (recorded: tc 6.1).
+#[test]
+fn matches_of_u32_are_before_its_offset() {
+    let text = "# dev eth0 parent 1:\nfilter protocol all pref 1 u32 chain 0 \n\
+                filter protocol all pref 1 u32 chain 0 fh 103: ht divisor 1 \n\
+                filter protocol all pref 1 u32 chain 0 fh 800: ht divisor 1 \n\
+                filter protocol all pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 link 103: \n  \
+                mark 0x0001 0xffff (success 0)\n    offset 0f00>>6 at 0  eat \n";
+    let last = read_listing(text).expect("is read").pop().expect("a command").args.join(" ");
+    assert_eq!(
+        last,
+        "filter add dev eth0 parent 1: protocol all pref 1 u32 match mark 0x0001 0xffff link 103: offset at 0 mask \
+         0f00 shift 6 eat"
+    );
+}
+
 /// A listing that was copied with a margin is the same.
 #[test]
 fn a_margin_of_blanks_is_none_of_the_listing() {
