@@ -411,6 +411,11 @@ impl Finder {
         self.files.first().map_or(Path::new(""), |main| &main.path)
     }
 
+    /// The lines of the script and of the files that it reads in.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().flat_map(|file| &file.lines).map(String::as_str)
+    }
+
     fn best(&self, tool: &str, args: &[String]) -> Option<(usize, usize, Match)> {
         let naming = self.naming(tool);
         // Forward from the last match first; a command that repeats may be its own successor.

@@ -50,7 +50,7 @@ pub(super) fn list(
     let last = complaints.last().map(|last| last.line);
     let last = complaints.iter().find(|one| Some(one.line) == last);
     troubles.extend(end(finder, calls, exit, last).map(|trouble| match exit {
-        Exit::Code(_) if last.is_none() => in_its_words(trouble, stdout, stderr),
+        Exit::Code(_) if last.is_none() => in_its_words(trouble, finder.lines(), stdout, stderr),
         _ => trouble,
     }));
     troubles
@@ -103,10 +103,19 @@ pub(super) fn unfinished(finder: &Finder, left: &[String]) -> Option<String> {
 }
 
 /// The end of a script that gave up unasked, with the reason it gives.
-fn in_its_words(mut trouble: Trouble, stdout: &[u8], stderr: &[u8]) -> Trouble {
+fn in_its_words<'l>(
+    mut trouble: Trouble,
+    lines: impl IntoIterator<Item = &'l str>,
+    stdout: &[u8],
+    stderr: &[u8],
+) -> Trouble {
     if let Some(usage) = usage(stdout, stderr) {
-        trouble.reason += &format!("; it says `{usage}`");
-        trouble.remedy = Some(GIVE_ARGUMENTS.to_owned());
+        if speaks_of_usage(lines) {
+            trouble.reason += &format!("; it says `{usage}`");
+            trouble.remedy = Some(GIVE_ARGUMENTS.to_owned());
+        } else {
+            trouble.reason += &format!("; a program that it ran printed `{usage}`");
+        }
         return trouble;
     }
     if let Some(line) = last_line(stderr).or_else(|| last_line(stdout)) {
@@ -129,6 +138,12 @@ pub fn usage(stdout: &[u8], stderr: &[u8]) -> Option<String> {
         let line = next.map_or_else(|| line.to_owned(), |next| format!("{line} {next}"));
         Some(short(&by_name(&line)))
     })
+}
+
+/// Is a usage line that was printed the script's own? Then its lines have the word. Otherwise a program that it
+/// ran did not understand its arguments, and those of the script are no remedy.
+pub fn speaks_of_usage<'l>(lines: impl IntoIterator<Item = &'l str>) -> bool {
+    lines.into_iter().any(|line| line.to_ascii_lowercase().contains("usage"))
 }
 
 /// A usage line that names its program without its directory (`$0` is the whole path), so that its arguments
@@ -508,6 +523,27 @@ mod tests {
         ] {
             assert_eq!(reads(line, "/home/a/x.conf", "x.conf"), is_read, "{line}");
         }
+    }
+
+    #[test]
+    fn a_usage_line_of_another_program_is_not_the_scripts() {
+        let end = |script: &str| {
+            let trouble = Trouble {
+                place: None,
+                reason: "ended".into(),
+                who: "x".into(),
+                remedy: None,
+                kind: TroubleKind::Failed,
+            };
+            in_its_words(trouble, script.lines(), b"", b"Usage: grep [OPTION]...\n").what_and_remedy()
+        };
+        assert_eq!(
+            end("grep\ntc qdisc show"),
+            "ended; a program that it ran printed `Usage: grep [OPTION]...`"
+        );
+        assert!(
+            end("usage() {").starts_with("ended; it says `Usage: grep [OPTION]...`; give it the arguments")
+        );
     }
 
     #[test]

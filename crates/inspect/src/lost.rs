@@ -73,9 +73,17 @@ pub(crate) fn clears(step: &Step) -> bool {
     // A link that is put down is about to go, or to be set up again.
     let puts_down =
         ["ip", "ifconfig"].contains(&step.tool.as_str()) && step.words.iter().any(|word| word.text == "down");
+    // A module that is not loaded need not be removed.
+    let unloads = || {
+        let removes =
+            step.tool == "rmmod" || step.tool == "modprobe" && step.words.iter().any(|word| word.text == "-r");
+        removes && has_words(step, &["is not currently loaded"])
+    };
     match of_tc(step) {
         Some((_, verb)) => !verb.is_empty() && "delete".starts_with(verb),
-        None => puts_down || step.words.iter().any(|word| CLEARS.contains(&word.text.as_str())),
+        None => {
+            puts_down || unloads() || step.words.iter().any(|word| CLEARS.contains(&word.text.as_str()))
+        }
     }
 }
 
@@ -538,6 +546,13 @@ mod tests {
     fn a_link_that_is_not_there_need_not_be_put_down() {
         let none = "Cannot find device \"ifb0\"";
         let lines = steps(&[("ip link set dev ifb0 down", none), ("ip link set dev ifb0 up", none)]);
+        assert_eq!(lines.iter().map(is_reported).collect::<Vec<_>>(), [false, true]);
+    }
+
+    #[test]
+    fn a_module_that_is_not_loaded_need_not_be_removed() {
+        let none = "rmmod: ERROR: Module sch_ptb is not currently loaded";
+        let lines = steps(&[("rmmod sch_ptb", none), ("rmmod", "rmmod: ERROR: missing module name.")]);
         assert_eq!(lines.iter().map(is_reported).collect::<Vec<_>>(), [false, true]);
     }
 

@@ -1,7 +1,7 @@
 //! Policies without traffic control: every command reports them the same way, to a user who named the wrong
 //! file, or whose `tc` runs where it is not followed.
 
-use tidegate_capture::{Exit, ScriptRun, Trouble, troubles};
+use tidegate_capture::{Exit, ScriptRun, troubles};
 use tidegate_policy::netfilter::NfCommand;
 use tidegate_policy::{Op, Verb};
 
@@ -29,13 +29,15 @@ pub fn nothing_found<'t>(
     }
     let mut text = format!("{NOTHING_FOUND} (tc, nft, iptables), so nothing can be said of it");
     let usage = outcomes.iter().find_map(|outcome| troubles::usage(&outcome.stdout, &outcome.stderr));
+    let files: Vec<(&str, &[String])> = files.into_iter().collect();
+    let is_own = files.iter().any(|(_, lines)| troubles::speaks_of_usage(lines.iter().map(String::as_str)));
     for (name, lines) in files {
         if let Some((line, wrapper)) = elsewhere(lines) {
             text += &format!(
                 "\n  {name}:{line}: `{wrapper}` runs tc somewhere else, where it is not followed; put what \
                 runs there into a file of its own"
             );
-        } else if let Some((line, wanted)) = not_reached(lines).filter(|_| usage.is_none()) {
+        } else if let Some((line, wanted)) = not_reached(lines).filter(|_| usage.is_none() || !is_own) {
             text += &format!("\n  {name}:{line}: tc is called here, but the script did not come to it");
             // A failure before the script looked at its arguments is reported where it failed.
             if outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(0 | 1))) {
@@ -43,12 +45,19 @@ pub fn nothing_found<'t>(
             }
         }
     }
-    // A trouble that quotes it has been told.
-    let asks = outcomes.iter().flat_map(|outcome| &outcome.troubles).any(Trouble::asks_for_arguments);
-    if let Some(usage) = usage.filter(|_| !asks) {
-        text += &format!("\n  the script says `{usage}`: give it its arguments after `--`");
+    if let Some(usage) = usage.filter(|usage| !is_told(outcomes, usage)) {
+        text += &match is_own {
+            true => format!("\n  the script says `{usage}`: give it its arguments after `--`"),
+            false => format!("\n  a program that it ran printed `{usage}`"),
+        };
     }
     Some(text)
+}
+
+/// Does a trouble quote what a script says of its arguments?
+fn is_told(outcomes: &[ScriptRun], usage: &str) -> bool {
+    let mut troubles = outcomes.iter().flat_map(|outcome| &outcome.troubles);
+    troubles.any(|trouble| trouble.asks_for_arguments() || trouble.reason.contains(usage))
 }
 
 /// What a script that came to little may wait for: an argument that it compares with `wanted`, some
@@ -94,8 +103,10 @@ pub(crate) fn only_deletes<'t>(
     let usage = outcomes.iter().find_map(|outcome| troubles::usage(&outcome.stdout, &outcome.stderr));
     let said = |(name, lines): (&str, &[String])| {
         let (_, wanted) = not_reached(lines)?;
-        let usage =
-            usage.as_ref().map(|usage| format!("; it says `{usage}`: give it its arguments after `--`"));
+        let usage = usage
+            .as_ref()
+            .filter(|_| troubles::speaks_of_usage(lines.iter().map(String::as_str)))
+            .map(|usage| format!("; it says `{usage}`: give it its arguments after `--`"));
         let wish = usage.or_else(|| wish(outcomes, lines, &wanted)).unwrap_or_default();
         let name = tidegate_text::line(name);
         Some(format!("{name}: what was run only deletes and lists, and adds nothing{wish}"))

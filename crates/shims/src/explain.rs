@@ -240,17 +240,17 @@ fn filter(machine: &mut Machine, op: &FilterOp, error: &TcError) -> Option<Strin
             ));
         }
         let parent = if op.parent.is_none() {
-            "a root qdisc".to_owned()
+            "root qdisc".to_owned()
         } else {
-            format!("a qdisc {}", op.parent.qdisc())
+            format!("qdisc {}", op.parent.qdisc())
         };
         if !op.parent.sees_arriving() && qdisc_exists(machine, dev, Handle::INGRESS.qdisc()) {
             return Some(format!(
-                "{dev} has not {parent} for the filter to hang on; its ingress qdisc is ffff:, whatever handle it \
+                "{dev} has no {parent} for the filter to hang on; its ingress qdisc is ffff:, whatever handle it \
                  was given."
             ));
         }
-        return Some(format!("{dev} has not {parent} for the filter to hang on; add that first."));
+        return Some(format!("{dev} has no {parent} for the filter to hang on; add that first."));
     }
     if has_words(error, "Specified class doesn't exist") {
         return Some(format!("There is no class {} on {dev} for the filter to hang on.", op.parent));
@@ -503,8 +503,8 @@ mod tests {
         assert_eq!(tc("qdisc add dev eth0 handle 1: ingress"), "");
         for (line, expected) in [
             ("filter add dev eth0 parent 1: matchall action ok", "its ingress qdisc is ffff:"),
-            ("filter add dev eth1 parent 1: matchall action ok", "has not a qdisc 1:"),
-            ("filter add dev eth1 parent ffff: matchall action ok", "has not a qdisc ffff:"),
+            ("filter add dev eth1 parent 1: matchall action ok", "has no qdisc 1:"),
+            ("filter add dev eth1 parent ffff: matchall action ok", "has no qdisc ffff:"),
             ("filter add dev eth1 egress matchall action ok", "tc qdisc add dev eth1 clsact"),
         ] {
             assert!(tc(line).contains(expected), "{line}: {}", tc(line));

@@ -158,7 +158,8 @@ fn with_others(reading: &PolicyModel, step: &Step, following: &[&Step]) -> Strin
     if exists_already(step) || is_in_use(step) {
         format!("; {others} would create it again, and fail too{places}")
     } else if is_unnamed(step) {
-        format!("; {others} lack it, too{places}")
+        let lack = if following.len() == 1 { "lacks" } else { "lack" };
+        format!("; {others} {lack} it, too{places}")
     } else {
         format!("; {others} would need it, and fail too{places}")
     }
