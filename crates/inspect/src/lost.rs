@@ -75,15 +75,13 @@ pub(crate) fn clears(step: &Step) -> bool {
         ["ip", "ifconfig"].contains(&step.tool.as_str()) && step.words.iter().any(|word| word.text == "down");
     // A module that is not loaded need not be removed.
     let unloads = || {
-        let removes =
-            step.tool == "rmmod" || step.tool == "modprobe" && step.words.iter().any(|word| word.text == "-r");
+        let removes = step.tool == "rmmod"
+            || step.tool == "modprobe" && step.words.iter().any(|word| word.text == "-r");
         removes && has_words(step, &["is not currently loaded"])
     };
     match of_tc(step) {
         Some((_, verb)) => !verb.is_empty() && "delete".starts_with(verb),
-        None => {
-            puts_down || unloads() || step.words.iter().any(|word| CLEARS.contains(&word.text.as_str()))
-        }
+        None => puts_down || unloads() || step.words.iter().any(|word| CLEARS.contains(&word.text.as_str())),
     }
 }
 

@@ -281,26 +281,28 @@ mod tests {
         };
         let options = |next: u8| [next, 0, 1, 4, 0, 0, 0, 0];
         let udp = [0, 5, 0, 55, 0, 12, 0, 0, 1, 2, 3, 4];
-        let table: [(&str, u8, &[&[u8]], u8, (u16, u16), Option<bool>); 11] = [
-            ("whole", 17, &[&udp], 17, (5, 55), None),
-            ("first", 44, &[&header(17, 1), &udp], 17, (0, 0), Some(true)),
-            ("later", 44, &[&header(17, 801), &udp], 17, (0, 0), Some(false)),
-            ("last", 44, &[&header(17, 800), &udp], 17, (0, 0), Some(false)),
-            ("the only one", 44, &[&header(17, 0), &udp], 17, (0, 0), Some(true)),
-            ("behind options", 0, &[&options(44), &header(17, 800), &udp], 17, (0, 0), Some(false)),
-            ("before options", 44, &[&header(60, 1), &options(17), &udp], 60, (0, 0), Some(true)),
-            ("two", 44, &[&header(44, 1), &header(17, 800), &udp], 44, (0, 0), Some(true)),
-            ("of a tunnel", 44, &[&header(4, 1), &[0x45; 40]], 4, (0, 0), Some(true)),
-            ("nothing behind it", 44, &[&header(17, 0)], 17, (0, 0), Some(true)),
-            ("cut off", 44, &[&header(17, 1)[..7]], 44, (0, 0), None),
+        /// Protocol, ports, and whether it is the first fragment.
+        type Found = (u8, (u16, u16), Option<bool>);
+        let table: [(&str, u8, &[&[u8]], Found); 11] = [
+            ("whole", 17, &[&udp], (17, (5, 55), None)),
+            ("first", 44, &[&header(17, 1), &udp], (17, (0, 0), Some(true))),
+            ("later", 44, &[&header(17, 801), &udp], (17, (0, 0), Some(false))),
+            ("last", 44, &[&header(17, 800), &udp], (17, (0, 0), Some(false))),
+            ("the only one", 44, &[&header(17, 0), &udp], (17, (0, 0), Some(true))),
+            ("behind options", 0, &[&options(44), &header(17, 800), &udp], (17, (0, 0), Some(false))),
+            ("before options", 44, &[&header(60, 1), &options(17), &udp], (60, (0, 0), Some(true))),
+            ("two", 44, &[&header(44, 1), &header(17, 800), &udp], (44, (0, 0), Some(true))),
+            ("of a tunnel", 44, &[&header(4, 1), &[0x45; 40]], (4, (0, 0), Some(true))),
+            ("nothing behind it", 44, &[&header(17, 0)], (17, (0, 0), Some(true))),
+            ("cut off", 44, &[&header(17, 1)[..7]], (44, (0, 0), None)),
         ];
-        for (what, next, parts, protocol, ports, place) in table {
+        for (what, next, parts, expected) in table {
             let mut bytes = [0; 40];
             (bytes[0], bytes[6], bytes[23], bytes[39]) = (0x60, next, 1, 2);
             let head = Head::from_network(ethertype::IPV6, &[&bytes[..], &parts.concat()].concat());
             let keys = dissect(&head, Dissector::Modern);
             let found = (keys.protocol, keys.ports, fragment(ethertype::IPV6, head.network()));
-            assert_eq!(found, (protocol, ports, place), "{what}");
+            assert_eq!(found, expected, "{what}");
         }
     }
 
