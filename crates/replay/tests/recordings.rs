@@ -28,7 +28,7 @@ const ARCHIVES: [(&str, usize); 19] = [
     ("redirects", 5),
     ("answers-limits", 595),
     ("answers-redirected", 347),
-    ("answers-fragments", 40),
+    ("answers-fragments", 36),
     ("dualpi2", 66),
     ("routed", 8),
 ];
