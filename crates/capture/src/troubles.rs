@@ -140,8 +140,8 @@ pub fn usage(stdout: &[u8], stderr: &[u8]) -> Option<String> {
     })
 }
 
-/// Is a usage line that was printed the script's own? Then its lines have the word. Otherwise a program that it
-/// ran did not understand its arguments, and those of the script are no remedy.
+/// Is a usage line that was printed the script's own? Then its lines have the word. Otherwise a program that
+/// it ran did not understand its arguments, and those of the script are no remedy.
 pub fn speaks_of_usage<'l>(lines: impl IntoIterator<Item = &'l str>) -> bool {
     lines.into_iter().any(|line| line.to_ascii_lowercase().contains("usage"))
 }
