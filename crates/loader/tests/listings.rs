@@ -300,9 +300,9 @@ fn every_filter_comes_back_or_is_refused() {
     assert_eq!(trips.finish("tables of u32"), (6, 0));
 }
 
-/// u32 filters without a preference, as tc lists them: each preference has a table of its own, numbered in the
-/// order in which they were made, and the list begins with the last. Numbers are left out where one was deleted
-/// (recorded: Linux 6.1).
+/// u32 filters without a preference, as tc lists them: each preference has a table of its own, numbered in
+/// the order in which they were made, and the list begins with the last. Numbers are left out where one was
+/// deleted (recorded: Linux 6.1).
 #[test]
 fn tables_of_u32_are_numbered_in_the_order_of_their_making() {
     let filter = |pref: u32, table: u32, port: u32| {

@@ -184,8 +184,9 @@ fn network<'a>(keys: &mut FlowKeys, ethertype: u16, data: &'a [u8]) -> Option<(u
     }
 }
 
-/// Whether the packet that `network` begins with is a fragment, and then whether it is the first. With a whole
-/// Fragment header (RFC 8200 section 4.5) an IPv6 packet is one, even where nothing comes before or behind it.
+/// Whether the packet that `network` begins with is a fragment, and then whether it is the first. With a
+/// whole Fragment header (RFC 8200 section 4.5) an IPv6 packet is one, even where nothing comes before or
+/// behind it.
 pub fn fragment(ethertype: u16, network: &[u8]) -> Option<bool> {
     if ethertype == ethertype::IPV4 {
         let place = u16::from_be_bytes([*network.get(6)?, *network.get(7)?]);

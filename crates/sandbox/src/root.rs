@@ -460,8 +460,8 @@ impl Root<'_> {
     }
 }
 
-/// Those directories that can hold tools, in order: not those below a file of the host's, nor with a name that
-/// is too long. The words of a comment are enough to ask for one.
+/// Those directories that can hold tools, in order: not those below a file of the host's, nor with a name
+/// that is too long. The words of a comment are enough to ask for one.
 fn possible_dirs(dirs: &[PathBuf]) -> Vec<&Path> {
     let possible = |dir: &Path| match fs::metadata(host(dir)) {
         Ok(found) => found.is_dir(),

@@ -314,8 +314,8 @@ fn sets_follow_what_filters_write_and_where_tables_lead() {
     assert!(compared > 2000 && undecided < 5, "{compared}, {undecided}");
 }
 
-/// Filters of flower over IPv6's fragments: what they compare is exact where the Fragment header is the first,
-/// and not decided behind options.
+/// Filters of flower over IPv6's fragments: what they compare is exact where the Fragment header is the
+/// first, and not decided behind options.
 #[test]
 fn sets_and_engine_agree_on_fragments_of_ipv6() {
     let keys = [
