@@ -69,8 +69,8 @@ impl Bound {
     /// Carries them out on a packet for which the filter names `class`.
     #[inline]
     pub(crate) fn run(&self, class: Handle, context: &mut ClassifyContext<'_>) -> FilterResult {
-        // The next filter that matches is the one whose actions are skipped, also if it has none (6.1 and 7.2;
-        // recorded: skip-*).
+        // The next filter that matches is the one whose actions are skipped, also if it has none (6.1 and
+        // 7.2; recorded: skip-*).
         let passed_over = core::mem::replace(&mut context.meter.passed_over, false);
         if passed_over || self.places.is_empty() {
             return FilterResult::Decided(FilterVerdict::Class(class));

@@ -80,8 +80,8 @@ impl Call {
 }
 
 impl Call {
-    /// The verb of tc, ip or bridge, as short as it was given: the word behind the object (`show` where there is
-    /// none), not a value that reads like one (`hfsc ls rate 1mbit`). `None`: another tool, or no object.
+    /// The verb of tc, ip or bridge, as short as it was given: the word behind the object (`show` where there
+    /// is none), not a value that reads like one (`hfsc ls rate 1mbit`). `None`: another tool, or no object.
     fn verb(&self) -> Option<&str> {
         let of_ip = ["ip", "bridge"].contains(&self.tool.as_str());
         if self.tool != "tc" && !of_ip {

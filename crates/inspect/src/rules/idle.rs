@@ -162,10 +162,13 @@ fn has_entries(reading: &PolicyModel, heading: &FilterDump) -> bool {
     reading.filters.iter().any(|other| same(other) && matches!(other.entry, FilterEntry::Filter { .. }))
 }
 
-/// Do packets come to a device's classes with the priority that a program gave them? On an ifb those that arrived
-/// elsewhere do not, nor do those to which an action gave another.
+/// Do packets come to a device's classes with the priority that a program gave them? On an ifb those that
+/// arrived elsewhere do not, nor do those to which an action gave another.
 fn keeps_priorities(reading: &PolicyModel, dev: &str) -> bool {
-    let writes = |act: &ActionDump| matches!(&act.action.act, Act::Skbedit(edit) if edit.priority.is_some() || edit.inherit_dsfield);
+    let writes = |dump: &ActionDump| match &dump.action.act {
+        Act::Skbedit(edit) => edit.priority.is_some() || edit.inherit_dsfield,
+        _ => false,
+    };
     let any = reading.filters.iter().filter(|dump| dump.dev == dev).any(|dump| match &dump.entry {
         FilterEntry::Filter { actions, .. } => actions.iter().any(writes),
         _ => false,

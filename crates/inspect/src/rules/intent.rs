@@ -251,7 +251,8 @@ pub(super) fn beside_unmarked(
     Some(BesideUnmarked { class, plain, rank, usual, place: by.and_then(|by| by.place), is_exact })
 }
 
-/// The classes in which two packets wait in the first qdisc where they part: its leaves, whose priority counts.
+/// The classes in which two packets wait in the first qdisc where they part: its leaves, whose priority
+/// counts.
 fn parting(one: &ProbeResult, other: &ProbeResult) -> Option<(Handle, Handle)> {
     let (one, other) = (one.stops.last()?, other.stops.last()?);
     let (a, b) = one.classes.iter().zip(&other.classes).find(|(a, b)| a != b)?;
@@ -264,8 +265,8 @@ fn parting(one: &ProbeResult, other: &ProbeResult) -> Option<(Handle, Handle)> {
 /// Leaves that are kept busy at once; of more it is not measured what they leave one another.
 const MOST_LEAVES: usize = 64;
 
-/// Does the order in which two leaves of a device are served matter? HTB's priorities decide who borrows: where a
-/// leaf gets no less while all others are busy, its priority decides nothing.
+/// Does the order in which two leaves of a device are served matter? HTB's priorities decide who borrows:
+/// where a leaf gets no less while all others are busy, its priority decides nothing.
 pub(super) fn order_counts(reading: &PolicyModel, device: &str, [one, other]: [Handle; 2]) -> bool {
     let is_htb = |class: Handle| reading.class(device, class).is_some_and(|class| class.kind == Kind::Htb);
     if !is_htb(one) || !is_htb(other) {

@@ -429,8 +429,8 @@ fn parent_word(reading: &PolicyModel, HtbClass { class, .. }: HtbClass<'_>) -> O
     Some(step.after("ceil").or_else(|| step.after("rate"))?.text.clone())
 }
 
-/// What a class is guaranteed: never more than its ceil; of an inner class, also what the leaves below it are,
-/// whatever its ceil, up to its rate (that they have more is a finding of its own).
+/// What a class is guaranteed: never more than its ceil; of an inner class, also what the leaves below it
+/// are, whatever its ceil, up to its rate (that they have more is a finding of its own).
 fn guaranteed(reading: &PolicyModel, of: HtbClass<'_>, depth: usize) -> Rate {
     let (rate, ceil) = (of.params.rate.rate, of.params.ceil.rate);
     // HTB's trees are no deeper.

@@ -8,8 +8,8 @@ use tidegate_packet::{Pkt, Time};
 
 /// Where the recordings' forwarded packets come in.
 const CAME_IN: &str = "in1";
-/// How often devices may be served in a row, as packets go from one to the other; the others wait for the next
-/// time.
+/// How often devices may be served in a row, as packets go from one to the other; the others wait for the
+/// next time.
 const MOST_RETURNS: u32 = 64;
 /// Packets that filters may have arrive at devices in one go; the others wait for the next one.
 const MOST_ARRIVED: u32 = 64;
@@ -91,7 +91,8 @@ impl Run<'_> {
         self.route_arrived(now);
     }
 
-    /// Lets the devices do what they can to which packets came, and the one that `woke`: they send in no time.
+    /// Lets the devices do what they can to which packets came, and the one that `woke`: they send in no
+    /// time.
     pub(crate) fn serve_beside(&mut self, now: Time, woke: Option<DeviceId>) {
         let mut woke = woke;
         for _ in 0..MOST_RETURNS {
