@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_measure::pinged::PingRequest;
 use tidegate_probe_wire::{PacketHeader, ProbePacketKind, Role};
-use tidegate_sys::datagrams::{Outgoing, ReceiveBuffers};
+use tidegate_sys::datagrams::{OutgoingDatagram, ReceiveBuffers};
 use tidegate_sys::poll::readable;
 
 use crate::error::Error;
@@ -238,7 +238,7 @@ impl ServerEcho {
             sent,
         };
         let bytes = header.write(&self.keys[0]);
-        self.socket.send(&[Outgoing { to: self.server, ds: 0, bytes: &bytes }], |_| {});
+        self.socket.send(&[OutgoingDatagram { to: self.server, ds: 0, bytes: &bytes }], |_| {});
     }
 
     fn receive(&mut self, room: &mut ReceiveBuffers, requests: &Mutex<Vec<PingRequest>>) {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use tidegate_measure::stream::{Due, PacketTrain, Stream};
 use tidegate_probe_wire::{Departures, PacketHeader, ProbePacketKind, SessionKey};
-use tidegate_sys::datagrams::{BATCH, DatagramSocket, Outgoing};
+use tidegate_sys::datagrams::{BATCH, DatagramSocket, OutgoingDatagram};
 
 use crate::clock::ProbeClock;
 
@@ -61,10 +61,10 @@ impl Sending<'_> {
                 PacketHeader { kind: ProbePacketKind::Data, exchange, session, number: due.number, sent };
             packet[..PacketHeader::ENCODED_LEN].copy_from_slice(&header.write(self.key));
         }
-        let outgoing: Vec<Outgoing<'_>> = batch
+        let outgoing: Vec<OutgoingDatagram<'_>> = batch
             .iter()
             .zip(&*packets)
-            .map(|(due, packet)| Outgoing {
+            .map(|(due, packet)| OutgoingDatagram {
                 to: self.to,
                 ds: due.ds_field(),
                 bytes: &packet[..usize::from(due.payload.clamp(PacketTrain::LEAST, PacketTrain::MOST))],

@@ -25,7 +25,7 @@ const ROOM: usize = 4 << 20;
 
 /// A packet that is to go.
 #[derive(Clone, Copy, Debug)]
-pub struct Outgoing<'a> {
+pub struct OutgoingDatagram<'a> {
     /// Where to.
     pub to: SocketAddr,
     /// Its DS field, all eight bits.
@@ -115,7 +115,7 @@ impl DatagramSocket {
 
     /// Sends packets, as many as [`BATCH`] of them, without waiting; `went` gets the index of each that was
     /// sent. For the others there was no space, or there is no route.
-    pub fn send(&self, packets: &[Outgoing<'_>], mut went: impl FnMut(usize)) {
+    pub fn send(&self, packets: &[OutgoingDatagram<'_>], mut went: impl FnMut(usize)) {
         let packets = &packets[..packets.len().min(BATCH)];
         let (level, kind) =
             if self.v6 { (libc::SOL_IPV6, libc::IPV6_TCLASS) } else { (libc::SOL_IP, libc::IP_TOS) };
@@ -245,7 +245,7 @@ mod tests {
             families += 1;
             let there = to.local().unwrap();
             let packets = [(0xb8, &b"one"[..]), (0x20, &b"two more"[..])];
-            let packets = packets.map(|(ds, bytes)| Outgoing { to: there, ds, bytes });
+            let packets = packets.map(|(ds, bytes)| OutgoingDatagram { to: there, ds, bytes });
             let mut went = Vec::new();
             from.send(&packets, |place| went.push(place));
             assert_eq!(went, [0, 1]);

@@ -10,6 +10,7 @@ mod counted;
 mod filters;
 mod marks;
 mod rules;
+mod served;
 mod tables;
 mod waits;
 

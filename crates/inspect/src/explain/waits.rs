@@ -2,89 +2,21 @@
 //! leaves.
 
 use super::Moment;
+use super::served::{Bands, PLAIN_WEIGHT, Served, dump, served};
 use crate::reading::PolicyModel;
 use crate::words;
 use tidegate_gateway::{BacklogLocation, CakeReason, CakeTin, DeviceKind, DeviceSpec, Encap};
 use tidegate_packet::{FwMark, Handle, LinuxChange, Meta, Nanos, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{
-    Ahead, CakeFlows, CakeParams, ClassLayout, ClassParams, DualPi2Params, EtsClassParams, HfscClassParams,
-    Kind, NetemLoss, NetemParams, NetemProbability, PrioParams, QdiscParams, RateSpec, RedParams,
-    ServiceCurve, StepThreshold,
+    Ahead, CakeFlows, CakeParams, ClassLayout, ClassParams, DualPi2Params, HfscClassParams, Kind, NetemLoss,
+    NetemParams, NetemProbability, PrioParams, QdiscParams, RateSpec, RedParams, StepThreshold,
 };
 use tidegate_qdisc::algo::{Cost, adjusted_size};
 use tidegate_syntax::units::{print_rate, print_time};
 
 /// How many flows are assumed to take turns: those of a busy household.
 const SOME_FLOWS: u64 = 10;
-/// The weight of a class of QFQ that names none.
-const PLAIN_WEIGHT: u32 = 1;
-
-/// How fast a place in the tree is served, bits per second; `None`: unknown; infinite: nothing in the tree
-/// limits it.
-#[derive(Clone, Copy, Debug)]
-struct Served {
-    /// While everyone else sends.
-    assured: Option<f64>,
-    /// While no other class sends.
-    most: Option<f64>,
-    /// Bands that go first as long as they have anything to send.
-    after: Option<Bands>,
-    /// A class of HFSC on the way has a share by weight and no real time.
-    by_weight: bool,
-    /// The qdisc of a class on the way whose classes have more guaranteed together than what is above it
-    /// sends.
-    crowded: Option<Handle>,
-}
-
-impl Served {
-    /// A device's root, before any qdisc.
-    const AT_ROOT: Served = Served {
-        assured: Some(f64::INFINITY),
-        most: Some(f64::INFINITY),
-        after: None,
-        by_weight: false,
-        crowded: None,
-    };
-
-    /// The same service, limited to a rate.
-    fn limited_to(self, bits: f64) -> Served {
-        let least = |had: Option<f64>| had.map(|had| had.min(bits));
-        Served { assured: least(self.assured), most: least(self.most), ..self }
-    }
-
-    /// What it is guaranteed, where that is a rate.
-    fn assured(self) -> Option<f64> {
-        self.assured.filter(|rate| *rate > 0.0 && rate.is_finite())
-    }
-
-    /// What it may have, where that is a rate.
-    fn most(self) -> Option<f64> {
-        self.most.filter(|rate| *rate > 0.0 && rate.is_finite())
-    }
-}
-
-/// Bands that are served before others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Bands {
-    /// Those with lower numbers.
-    Before,
-    /// The strict ones of ETS, before all that take turns.
-    Strict,
-}
-
-impl Bands {
-    fn sentence(self) -> String {
-        let which = match self {
-            Bands::Before => "bands before this one",
-            Bands::Strict => "strict bands",
-        };
-        format!(
-            "{which} are served first: it waits while they have packets that may leave, indefinitely if they \
-            always do"
-        )
-    }
-}
 
 /// The longest frame of a device.
 #[derive(Clone, Copy, Debug)]
@@ -243,10 +175,6 @@ pub(super) fn queue_name(reading: &PolicyModel, moment: &Moment) -> String {
     }
 }
 
-fn dump<'r>(reading: &'r PolicyModel, moment: &Moment, handle: Handle) -> Option<&'r QdiscDump> {
-    reading.qdiscs.iter().find(|qdisc| qdisc.dev == moment.name && qdisc.handle == handle)
-}
-
 /// The priority of packets that fq of Linux 6.1 sends before all others (`TC_PRIO_CONTROL`).
 const CONTROL: u32 = 7;
 
@@ -301,6 +229,19 @@ pub(super) fn at_worst(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
         lines.push(
             "its link sharing is a weight, not a rate: what others send decides how much it gets beside them"
                 .into(),
+        );
+    }
+    lines.extend(served.blocked.map(|qdisc| {
+        format!(
+            "while another class of {qdisc} holds packets back, {qdisc} sends none of the others: how long it waits \
+             then is not worked out here"
+        )
+    }));
+    if served.uneven {
+        lines.push(
+            "shapers on the way count packets differently, or begin at another rate than they go on with: how long it \
+             waits is not worked out here"
+                .to_owned(),
         );
     }
     lines.extend(served.crowded.map(|qdisc| {
@@ -520,14 +461,20 @@ fn of_netem(
     let mut lines = vec![delayed(netem)];
     let limited = |served: Served, rate: u64| served.limited_to(rate as f64 * 8.0);
     let served = netem.rate.as_ref().map_or(served, |rate| limited(served, rate.rate));
+    let counts = netem.rate.as_ref().is_some_and(|rate| rate.packet_overhead != 0 || rate.cell_size != 0);
+    let served = Served { uneven: served.uneven || netem.slot.is_some() || counts, ..served };
     let hangs = |inner: &&QdiscDump| {
         inner.dev == moment.name
             && inner.parent.qdisc() == handle
             && !inner.handle.is_none()
             && !handle.is_none()
     };
+    let own_queue = || by_packets("queue inside netem", u64::from(netem.limit), frame, served);
     match reading.qdiscs.iter().find(hangs) {
         Some(inner) => {
+            if netem.rate.is_some() || netem.slot.is_some() {
+                lines.extend(own_queue());
+            }
             let below = |other: &QdiscDump| {
                 other.dev == moment.name && other.parent.qdisc() == inner.handle && !inner.handle.is_none()
             };
@@ -559,11 +506,17 @@ fn of_netem(
             lines.extend(of_params(inner, moment, (frame, served), Some(netem.limit.into())));
             lines.push(in_all(handle, netem));
         }
-        None if served.assured().is_some() || served.most().is_some() => {
-            lines.extend(by_packets("queue inside netem", u64::from(netem.limit), frame, served));
+        None if served.assured().is_some() || served.most().is_some() || netem.slot.is_some() || counts => {
+            lines.extend(own_queue());
         }
         None => {}
     }
+    let decides = match (netem.slot.is_some(), counts) {
+        (true, _) => "its slots decide",
+        (false, true) => "what it adds to each packet decides",
+        (false, false) => return lines,
+    };
+    lines.push(format!("{decides} how fast they leave: that is not worked out here"));
     lines
 }
 
@@ -581,7 +534,7 @@ fn delayed(netem: &NetemParams) -> String {
         reasons.push(format!("until its rate of {} lets it go", words::rate(Rate(rate.rate))));
     }
     if netem.slot.is_some() {
-        reasons.push("until its next slot".to_owned());
+        reasons.push("until a slot has room for it".to_owned());
     }
     let mut text = format!("netem holds it back {}", reasons.join(", and "));
     let correlation = netem.correlations.unwrap_or_default();
@@ -739,6 +692,8 @@ fn by_bytes(what: &str, limit: u64, (frame, served): (Frame, Served)) -> Vec<Str
 
 fn with_time(first: String, bytes: u64, served: Served) -> Vec<String> {
     match time(bytes, served) {
+        // Why is said once, behind all that may be ahead.
+        time if time.is_empty() && served.is_open() => vec![first],
         time if time.is_empty() => {
             vec![first, "how long that takes, the link behind the device decides".into()]
         }
@@ -779,127 +734,4 @@ pub(super) fn leaves_at_once(reading: &PolicyModel, moment: &Moment) -> bool {
         })
     };
     moment.spec.kind == DeviceKind::Ifb && !moment.stop.qdiscs.iter().any(holds)
-}
-
-/// How fast the place of a packet is served.
-fn served(reading: &PolicyModel, moment: &Moment) -> Served {
-    let mut served = Served::AT_ROOT;
-    for spot in &moment.stop.qdiscs {
-        let params = dump(reading, moment, spot.qdisc).map(|dump| &dump.params);
-        if let Some(QdiscParams::Tbf(tbf)) = params {
-            served = served.limited_to(tbf.rate.rate.as_bits() as f64);
-        }
-        for class in moment.stop.classes.iter().filter(|class| class.qdisc() == spot.qdisc) {
-            let dump = reading.classes.iter().find(|dump| dump.dev == moment.name && dump.classid == *class);
-            if let Some(dump) = dump {
-                served = within(reading, dump, served);
-            }
-        }
-    }
-    served
-}
-
-/// What a class makes of how its parent is served.
-fn within(reading: &PolicyModel, class: &ClassDump, above: Served) -> Served {
-    let less = |had: Option<f64>, rate: f64| had.map(|had| had.min(rate));
-    let share = |own: u32, of: &dyn Fn(&ClassParams) -> Option<u32>| {
-        let siblings = reading
-            .classes
-            .iter()
-            .filter(|other| other.dev == class.dev && other.classid.qdisc() == class.classid.qdisc());
-        let all: u64 = siblings.filter_map(|other| of(&other.params)).map(u64::from).sum();
-        above.assured.filter(|_| own > 0).map(|rate| rate * f64::from(own) / all.max(1) as f64)
-    };
-    match &class.params {
-        // A class's own rate is its own, whatever those above it may send; they lend no more than they have.
-        ClassParams::Htb(htb) if reading.is_leaf(class) => {
-            let most = reading.reachable(class).unwrap_or(htb.ceil.rate);
-            let own = less(above.assured, htb.rate.rate.min(htb.ceil.rate).as_bits() as f64);
-            crowded(
-                reading,
-                class,
-                Served { assured: own, most: less(above.most, most.as_bits() as f64), ..above },
-                above,
-            )
-        }
-        ClassParams::Htb(_) => above,
-        ClassParams::Hfsc(hfsc) if reading.is_leaf(class) => of_curves(reading, class, hfsc, above),
-        // Curves count where packets wait, and upper limits on the way there.
-        ClassParams::Hfsc(_) => above,
-        ClassParams::Drr(drr) => {
-            let quantum =
-                |params: &ClassParams| if let ClassParams::Drr(drr) = params { drr.quantum } else { None };
-            Served { assured: share(drr.quantum.unwrap_or(0), &quantum), ..above }
-        }
-        ClassParams::Qfq(qfq) => {
-            let weight = |params: &ClassParams| match params {
-                ClassParams::Qfq(qfq) => Some(qfq.weight.unwrap_or(PLAIN_WEIGHT)),
-                _ => None,
-            };
-            Served { assured: share(qfq.weight.unwrap_or(PLAIN_WEIGHT), &weight), ..above }
-        }
-        ClassParams::Ets(EtsClassParams { quantum: None }) if class.classid.minor() > 1 => {
-            Served { assured: None, after: Some(Bands::Before), ..above }
-        }
-        ClassParams::Ets(EtsClassParams { quantum: None }) => above,
-        ClassParams::Ets(ets) => {
-            let quantum =
-                |params: &ClassParams| if let ClassParams::Ets(ets) = params { ets.quantum } else { None };
-            let strict = reading.classes.iter().any(|other| {
-                other.dev == class.dev
-                    && other.classid == class.classid.qdisc().class(1)
-                    && other.params == ClassParams::Ets(EtsClassParams { quantum: None })
-            });
-            match strict {
-                true => Served { assured: None, after: Some(Bands::Strict), ..above },
-                false => Served { assured: share(ets.quantum.unwrap_or(0), &quantum), ..above },
-            }
-        }
-        // A band behind the first.
-        ClassParams::None if class.kind == Kind::Prio && class.classid.minor() > 1 => {
-            Served { assured: None, after: Some(Bands::Before), ..above }
-        }
-        ClassParams::None => above,
-    }
-}
-
-/// The service of a leaf where the leaves of its qdisc have more guaranteed than what is above sends: then
-/// the others decide how much it gets.
-fn crowded(reading: &PolicyModel, class: &ClassDump, served: Served, above: Served) -> Served {
-    let guaranteed = |other: &ClassDump| match &other.params {
-        ClassParams::Htb(htb) => htb.rate.rate.min(htb.ceil.rate).as_bits(),
-        ClassParams::Hfsc(hfsc) => hfsc.rt.map_or(0, |curve| u64::from(curve.m2) * 8),
-        _ => 0,
-    };
-    let qdisc = class.classid.qdisc();
-    let mine = |other: &&ClassDump| {
-        other.dev == class.dev && other.classid.qdisc() == qdisc && reading.is_leaf(other)
-    };
-    let others = reading.classes.iter().filter(mine).filter(|other| other.classid != class.classid);
-    let others: u64 = others.map(guaranteed).sum();
-    let all = others.saturating_add(guaranteed(class));
-    match above.assured {
-        Some(sent) if sent.is_finite() && others > 0 && all as f64 > sent * 1.001 => {
-            Served { assured: None, crowded: Some(qdisc), ..served }
-        }
-        _ => served,
-    }
-}
-
-/// HFSC's service of a leaf: its real-time rate, which no upper limit restricts, and its share by weight
-/// beside that.
-fn of_curves(reading: &PolicyModel, class: &ClassDump, curves: &HfscClassParams, above: Served) -> Served {
-    let bits = |bytes: u64| bytes as f64 * 8.0;
-    let less = |had: Option<f64>, rate: f64| had.map(|had| had.min(rate));
-    let steady = |curve: Option<ServiceCurve>| curve.map_or(0.0, |curve| bits(u64::from(curve.m2)));
-    let real = steady(curves.rt);
-    let assured = if real > 0.0 { less(above.assured, real) } else { None };
-    let above = crowded(reading, class, above, above);
-    let assured = assured.filter(|_| above.crowded.is_none());
-    if !curves.ls.is_some_and(|curve| curve.m1 > 0 || curve.m2 > 0) {
-        return Served { assured, most: less(above.most, real), ..above };
-    }
-    let limit = reading.upper_limit(class).map(|limit| bits(limit).max(real));
-    let most = limit.map_or(above.most, |limit| less(above.most, limit));
-    Served { assured, most, by_weight: real <= 0.0, ..above }
 }

@@ -12,8 +12,8 @@ use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::NetfilterTarget;
 use tidegate_policy::{
-    Act, CakeFraming, ClassLayout, FilterOp, FilterParams, HtbParams, Kind, LinkLayer, Mirred, Op,
-    QdiscParams, RateSpec,
+    Act, CakeFraming, ClassLayout, ClassParams, FilterOp, FilterParams, HtbParams, Kind, LinkLayer, Mirred,
+    Op, QdiscParams, RateSpec,
 };
 
 /// What leads nowhere, is not counted, or shapes nothing.
@@ -621,7 +621,13 @@ fn unlimited(reading: &PolicyModel, dev: &str) -> Option<Finding> {
         QdiscParams::Fq(fq) => fq.max_rate.is_some_and(|rate| rate != u32::MAX),
         _ => qdisc.kind == Kind::Plug || reading.has_own_rate(qdisc),
     };
+    // Real time without a share is a rate.
+    let is_held = |class: &ClassDump| {
+        let curves = if let ClassParams::Hfsc(curves) = &class.params { curves } else { return false };
+        curves.rt.is_some() && curves.ls.is_none() && reading.is_leaf(class)
+    };
     if reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && holds(qdisc))
+        || reading.classes.iter().any(|class| class.dev == dev && is_held(class))
         || reading.down.iter().any(|down| down == dev)
         || reading.lost.tree(dev)
         || reading.filters.iter().any(|filter| filter.dev == dev && limits_or_leads_away(filter))

@@ -193,10 +193,12 @@ impl Netem<'_> {
             Nanos(0) => String::new(),
             delay => format!(", beside its delay of {}", words::time(delay)),
         };
-        let because = format!(
-            "at {} they wait inside netem{beside}: no queue that keeps itself short sees them",
-            words::rate(self.rate)
-        );
+        let held = match self.netem.slot {
+            Some(_) => "for its slots".to_owned(),
+            None => format!("at {}", words::rate(self.rate)),
+        };
+        let because =
+            format!("{held} they wait inside netem{beside}: no queue that keeps itself short sees them");
         // A limit counts packets: one that full frames fill in time, short ones fill at once.
         let apart = match self.delay() {
             Nanos(0) => {

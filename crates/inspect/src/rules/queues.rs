@@ -364,6 +364,10 @@ fn queued(
     length: &Length<'_>,
     others: &[Handle],
 ) -> Result<Filled, Unfinished> {
+    // They wait there, too.
+    if is_within_rate(reading, length.dev, length.class) {
+        return Err(Unfinished::Unmeasured);
+    }
     let most = length.bounded.map_or(FRAMES, |packets| packets.min(FRAMES));
     let filled = bench.fill_beside(length.dev, length.class, others, length.frame, most)?;
     if !bench.delays(length.dev) {
@@ -374,6 +378,23 @@ fn queued(
     }
     let one = bench.fill_beside(length.dev, length.class, &[], length.frame, 1)?;
     Ok(Filled { wait: Nanos(filled.wait.0.saturating_sub(one.wait.0)), ..filled })
+}
+
+/// Is a class that of a netem with a rate or slots, or below one?
+fn is_within_rate(reading: &PolicyModel, dev: &str, class: Handle) -> bool {
+    let mut at = class;
+    // Trees are less deep than this.
+    for _ in 0..64 {
+        let owner = reading.qdiscs.iter().find(|one| one.dev == dev && one.handle == at.qdisc());
+        let Some(owner) = owner.filter(|_| !at.is_none() && at != Handle::ROOT) else { return false };
+        if let QdiscParams::Netem(netem) = &owner.params
+            && (netem.rate.is_some() || netem.slot.is_some())
+        {
+            return true;
+        }
+        at = owner.parent;
+    }
+    false
 }
 
 /// The queues of the bands or classes in a bucket: its rate is what they have in all.

@@ -40,7 +40,10 @@ type Survived = BTreeMap<(String, &'static str, String, u32, bool), Option<u32>>
 fn room(kind: Kind, keyword: &str, limit: &str, frame: u32) -> Option<u64> {
     let options = kind.spec().qdisc?;
     let option = options.iter().find(|option| option.key == keyword)?;
+    // tc reads these as sizes, and Linux as packets.
+    let in_packets = matches!(kind, Kind::Pfifo | Kind::PfifoHeadDrop | Kind::Skbprio | Kind::Netem);
     match option.value {
+        ValueKind::Size if in_packets => parse_size(limit).map(u64::from),
         ValueKind::Size => parse_size(limit).map(|bytes| u64::from(bytes / frame.max(1))),
         _ => limit.parse().ok(),
     }
@@ -81,8 +84,15 @@ fn tiny(
     }
     let measure = || bench.survivors(&qdisc.dev, class, frame, FIRST_WINDOW);
     let left = (*survived.entry(shape).or_insert_with(measure))?;
-    // Another limit may let still fewer in; fq_codel makes room by dropping half of the backlog.
-    if u64::from(left) < room && !is_cause(reading, qdisc, (step, keyword), (class, frame)) {
+    // Another limit may let still fewer in, as that of a bucket or a netem above; fq_codel makes room by
+    // dropping half of the backlog.
+    let is_within = |other: &QdiscDump| {
+        other.dev == qdisc.dev
+            && other.handle == qdisc.parent.qdisc()
+            && matches!(other.kind, Kind::Tbf | Kind::Netem)
+    };
+    let doubtful = u64::from(left) < room || reading.qdiscs.iter().any(is_within);
+    if doubtful && !is_cause(reading, qdisc, (step, keyword), (class, frame)) {
         return None;
     }
     if left == 0 {

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidegate_probe_wire::{NONCE_LEN, PacketHeader, PacketResponse, Quotas, ServerStats, Sessions, Token};
-use tidegate_sys::datagrams::{DatagramSocket, Outgoing, ReceiveBuffers};
+use tidegate_sys::datagrams::{DatagramSocket, OutgoingDatagram, ReceiveBuffers};
 use tidegate_sys::poll::readable;
 use tidegate_sys::socket;
 
@@ -191,7 +191,7 @@ fn take_packets(shared: &Shared, socket: &DatagramSocket) {
         for (to, header, length) in answers.drain(..) {
             let mut bytes = header.to_vec();
             bytes.resize(length, 0);
-            socket.send(&[Outgoing { to, ds: 0, bytes: &bytes }], |_| {});
+            socket.send(&[OutgoingDatagram { to, ds: 0, bytes: &bytes }], |_| {});
         }
         if took.is_err() {
             std::thread::sleep(Duration::from_millis(10));

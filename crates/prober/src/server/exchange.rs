@@ -12,7 +12,7 @@ use tidegate_measure::stream::{Exchange, ExchangeResult, PacketRecord, Stream, S
 use tidegate_probe_wire::{
     ControlMessage, Departures, MOST, PacketArrivals, PacketHeader, ProbePacketKind, Role,
 };
-use tidegate_sys::datagrams::Outgoing;
+use tidegate_sys::datagrams::OutgoingDatagram;
 use tidegate_sys::poll::readable;
 
 use super::handshake::{answer, out_of_turn};
@@ -90,7 +90,9 @@ fn send_hello(server_session: &mut ServerSession) -> Result<(), Error> {
     let bytes = hello.write(&server_session.key.packets(Role::Client));
     let theirs = server_session.key.packets(Role::Server);
     for _ in 0..HELLOS {
-        server_session.socket.send(&[Outgoing { to: server_session.server, ds: 0, bytes: &bytes }], |_| {});
+        server_session
+            .socket
+            .send(&[OutgoingDatagram { to: server_session.server, ds: 0, bytes: &bytes }], |_| {});
         let until = server_session.clock.now() + HELLO_WAIT.as_nanos() as u64;
         let mut answered = false;
         while !answered && server_session.clock.now() < until && !server_session.is_stopped() {
