@@ -307,7 +307,7 @@ impl Gateway {
             port.is_redirect_target = true;
             if port.spec.kind == DeviceKind::Ifb {
                 // What was redirected there before has its turn first: Linux runs a qdisc after each packet.
-                // An ifb always has space; of other devices, whoever drives them knows.
+                // An ifb always has space; of other devices, their driver knows.
                 if port.unpolled {
                     self.poll_between(GatewayContext { now, pool, random: draws }, DeviceId(to));
                 }

@@ -267,20 +267,9 @@ fn longest_delay(reading: &PolicyModel, dev: &str) -> Nanos {
         }
         _ => 0,
     };
-    let on_device = || reading.qdiscs.iter().filter(|qdisc| qdisc.dev == dev);
-    let on_way = |qdisc: &QdiscDump| {
-        let (mut sum, mut at) = (0_u64, Some(qdisc));
-        // Trees are less deep than this.
-        for _ in 0..64 {
-            let Some(qdisc) = at else { break };
-            sum = sum.saturating_add(own(qdisc));
-            let above = qdisc.parent.qdisc();
-            at = on_device()
-                .find(|other| other.handle == above && !above.is_none() && other.handle != qdisc.handle);
-        }
-        sum
-    };
-    Nanos(on_device().map(on_way).max().unwrap_or(0))
+    let on_way = |qdisc: &QdiscDump| reading.above(qdisc).map(own).fold(own(qdisc), u64::saturating_add);
+    let on_device = reading.qdiscs.iter().filter(|qdisc| qdisc.dev == dev);
+    Nanos(on_device.map(on_way).max().unwrap_or(0))
 }
 
 fn with(class: Handle, others: &[Handle]) -> Vec<Handle> {

@@ -2,6 +2,7 @@
 
 use crate::packet::{Packet, has_ports};
 use crate::reading::{CARRIED_OUT_AT, PolicyModel};
+use crate::tree::MOST_DEEP;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use tidegate_classify::conntrack;
@@ -469,8 +470,7 @@ impl Prober {
         };
         let all = self.gateway.qdiscs(self.now, device);
         let classes = self.gateway.classes(self.now, device);
-        // Trees are less deep than this.
-        for _ in 0..MOST_STOPS {
+        while qdiscs.len() < MOST_DEEP {
             let last = qdiscs.last().map_or(Handle::NONE, |spot| spot.qdisc);
             if last.is_none() {
                 return;

@@ -41,6 +41,9 @@ pub fn numbered_queues(params: &QdiscParams) -> Option<(&'static str, u32)> {
     }
 }
 
+/// No tree is deeper.
+pub(crate) const MOST_DEEP: usize = 64;
+
 /// The steady rate of a curve of HFSC, bytes per second.
 fn steady(curve: Option<ServiceCurve>) -> u64 {
     curve.map_or(0, |curve| u64::from(curve.m2))
@@ -73,14 +76,7 @@ impl PolicyModel {
     /// What a class of HTB may send while all others are idle: its own rate, or what it may borrow, which is
     /// no more than its ceil, nor than what the class above may send so; the topmost cannot borrow.
     pub(crate) fn reachable(&self, class: &ClassDump) -> Option<Rate> {
-        let mut line = vec![class];
-        // Trees are less deep than this.
-        while let Some(parent) = self.class(&class.dev, line.last()?.parent).filter(|_| line.len() < 64) {
-            if parent.classid == line.last()?.classid {
-                break;
-            }
-            line.push(parent);
-        }
+        let line: Vec<&ClassDump> = self.and_above(class).collect();
         let mut most = None;
         for class in line.into_iter().rev() {
             let ClassParams::Htb(own) = &class.params else { continue };
@@ -92,17 +88,11 @@ impl PolicyModel {
 
     /// The least of HFSC's upper limits from a class to the root, bytes per second.
     pub(crate) fn upper_limit(&self, class: &ClassDump) -> Option<u64> {
-        let mut least: Option<u64> = None;
-        let mut at = Some(class);
-        // Trees are less deep than this.
-        for _ in 0..64 {
-            let Some(class) = at else { break };
-            let ClassParams::Hfsc(hfsc) = &class.params else { break };
-            let own = Some(steady(hfsc.ul)).filter(|limit| *limit > 0);
-            least = least.into_iter().chain(own).min();
-            at = self.class(&class.dev, class.parent);
-        }
-        least
+        let curves = self.and_above(class).map_while(|class| match &class.params {
+            ClassParams::Hfsc(curves) => Some(curves),
+            _ => None,
+        });
+        curves.map(|curves| steady(curves.ul)).filter(|limit| *limit > 0).min()
     }
 
     /// The leaves below a class of HFSC; a leaf's own is itself.
@@ -219,24 +209,42 @@ impl PolicyModel {
             .find(|qdisc| qdisc.dev == dev && qdisc.parent == Handle::ROOT && !qdisc.handle.is_none())
     }
 
+    /// The qdiscs that a qdisc hangs in, from the inside out.
+    pub(crate) fn above<'r>(&'r self, qdisc: &'r QdiscDump) -> impl Iterator<Item = &'r QdiscDump> {
+        let outer = |inner: &&'r QdiscDump| {
+            // clsact has its own number for a parent's.
+            let is_it = |one: &&QdiscDump| {
+                one.dev == inner.dev && one.handle == inner.parent.qdisc() && one.handle != inner.handle
+            };
+            self.qdiscs
+                .iter()
+                .find(is_it)
+                .filter(|outer| inner.parent != Handle::ROOT && !outer.handle.is_none())
+        };
+        std::iter::successors(outer(&qdisc), move |inner| outer(inner)).take(MOST_DEEP)
+    }
+
+    /// The qdisc of a device with this handle, and those that it hangs in.
+    pub(crate) fn upward<'r>(&'r self, dev: &'r str, handle: Handle) -> impl Iterator<Item = &'r QdiscDump> {
+        let is_it = move |one: &&QdiscDump| one.dev == dev && one.handle == handle && !handle.is_none();
+        let first = self.qdiscs.iter().find(is_it);
+        first.into_iter().chain(first.into_iter().flat_map(|first| self.above(first)))
+    }
+
+    /// A class and those above it in its qdisc.
+    pub(crate) fn and_above<'r>(&'r self, class: &'r ClassDump) -> impl Iterator<Item = &'r ClassDump> {
+        let parent = |inner: &&'r ClassDump| {
+            self.class(&inner.dev, inner.parent).filter(|above| above.classid != inner.classid)
+        };
+        std::iter::successors(Some(class), parent).take(MOST_DEEP)
+    }
+
     /// Does the number of a class of this qdisc, as a priority, lead a packet there? It does at the root, and
     /// below qdiscs of one class; elsewhere filters and defaults decide.
     pub(crate) fn is_led_by_number(&self, dev: &str, handle: Handle) -> bool {
-        let mut at = handle;
-        // Trees are less deep than this.
-        for _ in 0..64 {
-            let own = |qdisc: &&QdiscDump| qdisc.dev == dev && qdisc.handle == at && !at.is_none();
-            let Some(qdisc) = self.qdiscs.iter().find(own) else { return false };
-            if qdisc.parent == Handle::ROOT {
-                return true;
-            }
-            let above = |other: &&QdiscDump| other.dev == dev && other.handle == qdisc.parent.qdisc();
-            if self.qdiscs.iter().find(above).is_none_or(|above| above.kind.classes() != ClassLayout::One) {
-                return false;
-            }
-            at = qdisc.parent.qdisc();
-        }
-        false
+        let line: Vec<&QdiscDump> = self.upward(dev, handle).collect();
+        line.last().is_some_and(|top| top.parent == Handle::ROOT)
+            && line.iter().skip(1).all(|above| above.kind.classes() == ClassLayout::One)
     }
 
     /// Does a filter see what arrives? (A root qdisc may have the number of an ingress.)

@@ -186,7 +186,7 @@ impl Context<'_> {
         self.send_redirected();
     }
 
-    /// Hands over the packet that was redirected last: whoever drives the device sends it on after this call.
+    /// Hands over the packet that was redirected last: the driver of the device sends it on after this call.
     pub(crate) fn send_redirected(&mut self) {
         if let Some((pkt, way)) = self.redirected.take() {
             self.actions.push_redirected(pkt, way);

@@ -3,6 +3,7 @@
 
 use super::Moment;
 use crate::reading::PolicyModel;
+use std::iter;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
@@ -143,37 +144,15 @@ fn beside_one_that_holds(reading: &PolicyModel, class: &ClassDump) -> bool {
     if !matches!(class.kind, Kind::Drr | Kind::Qfq | Kind::Ets | Kind::Hfsc) {
         return false;
     }
-    let here = |qdisc: &&QdiscDump| qdisc.dev == class.dev;
     // The class of this qdisc that another hangs in, at whatever depth.
-    let above = |qdisc: &QdiscDump| {
-        let mut at = qdisc.parent;
-        for _ in 0..64 {
-            if at.qdisc() == class.classid.qdisc() {
-                return Some(at);
-            }
-            at = reading.qdiscs.iter().filter(here).find(|one| one.handle == at.qdisc())?.parent;
-        }
-        None
+    let hangs_in = |qdisc: &QdiscDump| {
+        let mut line = iter::once(qdisc).chain(reading.above(qdisc)).map(|one| one.parent);
+        line.find(|parent| *parent != Handle::ROOT && parent.qdisc() == class.classid.qdisc())
     };
-    let holds = |qdisc: &QdiscDump| reading.may_hold_back(qdisc);
-    let held = reading.qdiscs.iter().filter(here).filter(|qdisc| holds(qdisc)).filter_map(above);
-    let on_way = |other: Handle| other == class.classid || is_ancestor(reading, other, class);
-    held.into_iter().any(|other| !on_way(other))
-}
-
-/// Is a class above another of the same qdisc?
-fn is_ancestor(reading: &PolicyModel, above: Handle, class: &ClassDump) -> bool {
-    let mut at = class.parent;
-    for _ in 0..64 {
-        if at == above {
-            return true;
-        }
-        match reading.class(&class.dev, at) {
-            Some(one) => at = one.parent,
-            None => return false,
-        }
-    }
-    false
+    let on_way = |other: Handle| reading.and_above(class).any(|one| one.classid == other);
+    let holding =
+        reading.qdiscs.iter().filter(|qdisc| qdisc.dev == class.dev && reading.may_hold_back(qdisc));
+    holding.filter_map(hangs_in).any(|other| !on_way(other))
 }
 
 /// What a class makes of how its parent is served.

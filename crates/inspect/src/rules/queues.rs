@@ -11,6 +11,7 @@ use crate::reading::{PolicyModel, SourceLocation, Step, Word};
 use crate::tree::{HtbClass, Leaf};
 use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use tidegate_packet::{Handle, Nanos, Rate};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{ClassLayout, ClassParams, Kind, Op, QdiscOp, QdiscParams, Waits};
@@ -188,17 +189,8 @@ fn bucket(reading: &PolicyModel, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Op
 
 /// The length that a qdisc counts for a frame: by the innermost size table (`stab`) on the way to it.
 fn counted(reading: &PolicyModel, qdisc: &QdiscDump, frame: u32) -> u32 {
-    let mut at = Some(qdisc);
-    // No tree is deeper than it has qdiscs.
-    for _ in 0..reading.qdiscs.len() {
-        let Some(this) = at else { break };
-        if let Some(stab) = &this.stab {
-            return adjusted_size(stab, frame);
-        }
-        let is_above = |other: &&QdiscDump| other.dev == this.dev && other.handle == this.parent.qdisc();
-        at = reading.qdiscs.iter().find(is_above).filter(|_| this.parent != Handle::ROOT);
-    }
-    frame
+    let mut tables = iter::once(qdisc).chain(reading.above(qdisc)).filter_map(|one| one.stab.as_ref());
+    tables.next().map_or(frame, |stab| adjusted_size(stab, frame))
 }
 
 /// A leaf with its rates.
@@ -382,19 +374,11 @@ fn queued(
 
 /// Is a class that of a netem with a rate or slots, or below one?
 fn is_within_rate(reading: &PolicyModel, dev: &str, class: Handle) -> bool {
-    let mut at = class;
-    // Trees are less deep than this.
-    for _ in 0..64 {
-        let owner = reading.qdiscs.iter().find(|one| one.dev == dev && one.handle == at.qdisc());
-        let Some(owner) = owner.filter(|_| !at.is_none() && at != Handle::ROOT) else { return false };
-        if let QdiscParams::Netem(netem) = &owner.params
-            && (netem.rate.is_some() || netem.slot.is_some())
-        {
-            return true;
-        }
-        at = owner.parent;
-    }
-    false
+    let holds = |one: &QdiscDump| match &one.params {
+        QdiscParams::Netem(netem) => netem.rate.is_some() || netem.slot.is_some(),
+        _ => false,
+    };
+    reading.upward(dev, class.qdisc()).any(holds)
 }
 
 /// The queues of the bands or classes in a bucket: its rate is what they have in all.

@@ -86,12 +86,8 @@ fn tiny(
     let left = (*survived.entry(shape).or_insert_with(measure))?;
     // Another limit may let still fewer in, as that of a bucket or a netem above; fq_codel makes room by
     // dropping half of the backlog.
-    let is_within = |other: &QdiscDump| {
-        other.dev == qdisc.dev
-            && other.handle == qdisc.parent.qdisc()
-            && matches!(other.kind, Kind::Tbf | Kind::Netem)
-    };
-    let doubtful = u64::from(left) < room || reading.qdiscs.iter().any(is_within);
+    let is_within = reading.above(qdisc).any(|other| matches!(other.kind, Kind::Tbf | Kind::Netem));
+    let doubtful = u64::from(left) < room || is_within;
     if doubtful && !is_cause(reading, qdisc, (step, keyword), (class, frame)) {
         return None;
     }
