@@ -1,5 +1,6 @@
 //! Netfilter's tables: chains of rules that mark a packet on its way to the queue.
 
+mod carried;
 mod leads;
 mod place;
 mod seen;
@@ -10,6 +11,7 @@ use crate::conntrack::{Conntrack, network_len};
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
+pub use carried::CarriedHeader;
 use core::ops::Range;
 use place::{HookSet, built_in};
 pub use seen::{Known, RuleTrace};

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use tidegate_classify::conntrack::{self, Conntrack, ConntrackUse};
 use tidegate_classify::netfilter::{HookDevices, NetfilterTable, NetfilterVerdict, RuleTrace};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Pkt, Pool, Time};
+use tidegate_packet::{LinuxVersion, Pkt, Pool, Time};
 use tidegate_policy::netfilter::{Base, Condition, Family, Hook, NetfilterTarget, NfCommand, NfOp};
 use tidegate_policy::{Errno, TcError};
 
@@ -53,6 +53,8 @@ pub(crate) struct Firewall {
     pub(crate) watch: Option<Vec<RuleTrace>>,
     /// Packets that are routed have a hop less from then on.
     pub(crate) counts_hops: bool,
+    /// The release of Linux whose netfilter it is.
+    pub(crate) linux: LinuxVersion,
 }
 
 impl Firewall {
@@ -164,7 +166,7 @@ impl Firewall {
         pool: &mut Pool,
         pkt: &Pkt,
     ) -> Passage {
-        let place = HookDevices { input: "", output };
+        let place = HookDevices { input: "", output, linux: self.linux };
         let passes = self.enter(Hook::Output, place, now, pool, pkt)
             && self.hook(Hook::Output, place, home, pool, pkt);
         self.depart(passes, place, home, pool, pkt)
@@ -179,7 +181,9 @@ impl Firewall {
         pool: &mut Pool,
         pkt: &Pkt,
     ) -> Passage {
-        let (before, after) = (HookDevices { input, output: "" }, HookDevices { input: "", output });
+        let linux = self.linux;
+        let (before, after) =
+            (HookDevices { input, output: "", linux }, HookDevices { input: "", output, linux });
         let mut passes = self.enter(Hook::Prerouting, before, now, pool, pkt)
             && self.hook(Hook::Prerouting, before, home, pool, pkt);
         if passes {
@@ -188,7 +192,7 @@ impl Firewall {
                 meta.priority = tos_priority(meta.dsfield);
             }
             passes = (!self.counts_hops || pool.hop(pkt))
-                && self.hook(Hook::Forward, HookDevices { input, output }, home, pool, pkt);
+                && self.hook(Hook::Forward, HookDevices { input, output, linux }, home, pool, pkt);
         }
         self.depart(passes, after, home, pool, pkt)
     }
@@ -220,7 +224,7 @@ impl Firewall {
         pool: &mut Pool,
         pkt: &Pkt,
     ) -> bool {
-        let place = HookDevices { input, output: "" };
+        let place = HookDevices { input, output: "", linux: self.linux };
         let passes = self.enter(Hook::Prerouting, place, now, pool, pkt)
             && self.hook(Hook::Prerouting, place, home, pool, pkt)
             && self.hook(Hook::Input, place, home, pool, pkt);

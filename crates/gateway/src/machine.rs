@@ -87,6 +87,7 @@ impl Gateway {
     /// each device follows the release that its spec names.
     pub fn set_kernel(&mut self, kernel: KernelModel) {
         self.kernel = Some(kernel);
+        self.firewall.linux = kernel.linux;
         self.switch(|switches| switches.linux = kernel.linux);
     }
 
@@ -109,6 +110,7 @@ impl Gateway {
         if let Some(kernel) = self.kernel {
             spec.switches.linux = kernel.linux;
         }
+        self.firewall.linux = spec.switches.linux;
         self.shared.actions.carries_on = true;
         let port = Port::new(name, spec);
         match self.ports.iter_mut().zip(0..).find(|(port, _)| port.is_gone()) {

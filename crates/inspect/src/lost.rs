@@ -100,7 +100,13 @@ pub(crate) fn never_deletes(step: &Step) -> bool {
         return false;
     }
     let Some((object, _)) = of_tc(step) else { return false };
-    let is_placed = || PLACES.iter().any(|place| has_word(step, place)) || !"qdisc".starts_with(object);
+    let is_placed = || match object {
+        object if "qdisc".starts_with(object) => PLACES.iter().any(|place| has_word(step, place)),
+        object if "class".starts_with(object) => {
+            handle(step, "classid").is_some_and(|class| class.minor() != 0)
+        }
+        _ => true,
+    };
     let is_absent = has_words(step, &ABSENT);
     has_words(step, &[CANNOT_FLUSH])
         || !is_absent && of_kernel(&step.tool, reason(step)).is_none()
@@ -325,7 +331,11 @@ impl Lost {
         let mut dsmark = None;
         for (at, step) in steps.iter().enumerate() {
             if step.refused.is_none() {
-                made.extend(makes(step));
+                for thing in makes(step) {
+                    // From here on it is there.
+                    blamed.remove(&thing);
+                    made.insert(thing);
+                }
                 continue;
             }
             if step.is_skipped {
@@ -563,6 +573,12 @@ mod tests {
             ("tc qdisc dell dev eth0 root 2>/dev/null", "Command \"dell\" is unknown", false),
             ("tc class del dev eth0 clasid 1:10", "Error: Qdisc \"clasid\" is classless.", true),
             ("tc qdisc del dev eth0 rot", "Error: Failed to find qdisc with specified handle.", true),
+            (
+                "tc class del dev eth0 parent 1: 2>/dev/null",
+                "RTNETLINK answers: No such file or directory",
+                true,
+            ),
+            ("tc class del dev eth0 classid 1:9", "RTNETLINK answers: No such file or directory", false),
             ("tc qdisc del dev eth0 root 2>/dev/null", nothing, false),
             ("tc qdisc del root dev eth9 2>/dev/null", "Cannot find device \"eth9\"", false),
             ("tc filter del dev eth0 2>/dev/null", "Error: Parent Qdisc doesn't exists.", false),

@@ -70,11 +70,13 @@ impl LoadedPolicy {
         }
         let mut reading = self.reading();
         let mut findings = tidegate_inspect::check(&mut reading);
-        let is_cause = |finding: &Finding| finding.rule == Rule::Refused && finding.level != Level::Note;
-        if !findings.iter().any(is_cause) {
-            findings.extend(self.outcomes.iter().filter_map(|outcome| ended_badly(&reading, outcome)));
+        let refused = findings.iter().any(is_cause);
+        for outcome in &self.outcomes {
+            let said = notes_its_end(&reading, outcome, &mut findings);
+            let ended = ended_badly(&reading, outcome).filter(|_| !said && (outcome.cut_short || !refused));
+            findings.extend(of_shell(&reading, outcome, ended.is_some()));
+            findings.extend(ended);
         }
-        findings.extend(self.outcomes.iter().flat_map(|outcome| of_shell(&reading, outcome)));
         if let Some(dev) = dev {
             findings.retain(|finding| concerns(&reading, finding, dev));
         }
@@ -102,11 +104,35 @@ impl LoadedPolicy {
     }
 }
 
-/// What the shell could not run or read as it may be meant, of a script that came to its end.
-fn of_shell<'r>(reading: &'r PolicyModel, outcome: &'r ScriptRun) -> impl Iterator<Item = Finding> + use<'r> {
-    let ended_well = matches!(outcome.exit, Ended::Code(0));
-    let troubles = outcome.troubles.iter().filter(move |_| ended_well).chain(&outcome.remarks);
-    troubles.filter_map(move |trouble| {
+/// Is it a refused command, and no failure that was expected?
+fn is_cause(finding: &Finding) -> bool {
+    finding.rule == Rule::Refused && finding.level != Level::Note
+}
+
+/// Says of the refused command with which a script ended early, that it did; whether there is one.
+fn notes_its_end(reading: &PolicyModel, outcome: &ScriptRun, findings: &mut [Finding]) -> bool {
+    let last = outcome.calls.last().filter(|call| call.code != 0);
+    let (Some(call), Ended::Code(code @ 1..), true) = (last, &outcome.exit, outcome.cut_short) else {
+        return false;
+    };
+    let Some(line) = &call.source else { return false };
+    let name = line.file.display().to_string();
+    let is_there = |place: &SourceLocation| {
+        place.line == line.line && reading.sources.get(place.file).is_some_and(|source| source.name == name)
+    };
+    let is_it = |finding: &&mut Finding| is_cause(finding) && finding.place.as_ref().is_some_and(is_there);
+    let Some(finding) = findings.iter_mut().find(is_it) else { return false };
+    let ends =
+        format!("; the script ends there, with code {code}: what its other lines would do is not checked");
+    finding.because.push_str(&ends);
+    true
+}
+
+/// What the shell could not run or read as it may be meant; `all_but_last`: the last trouble is reported as
+/// what the script ended with.
+fn of_shell(reading: &PolicyModel, outcome: &ScriptRun, all_but_last: bool) -> Vec<Finding> {
+    let count = outcome.troubles.len().saturating_sub(usize::from(all_but_last));
+    let of_trouble = |trouble: &Trouble| {
         let (level, effect) = match trouble.kind {
             // Where the policy is to run there may be such a tool.
             TroubleKind::NotRun => (Level::Note, "what that command would do is not known here"),
@@ -122,7 +148,8 @@ fn of_shell<'r>(reading: &'r PolicyModel, outcome: &'r ScriptRun) -> impl Iterat
             witness: None,
             fix: None,
         })
-    })
+    };
+    outcome.troubles.iter().take(count).chain(&outcome.remarks).filter_map(of_trouble).collect()
 }
 
 /// Where the files that were read have the line of a trouble.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tidegate_capture::ScriptRun;
 use tidegate_packet::{Pool, RandomSource};
 use tidegate_shims::{Answer, Call, Machine};
+use tidegate_syntax::TcVersion;
 use tidegate_syntax::tc::{self, ListedObject, ListingDifference, NotListed, Object};
 
 /// The most devices that listings may name.
@@ -153,7 +154,7 @@ impl Listings {
 
     /// What the machine does not list as it was given.
     fn differences(&self, machine: &mut Machine, draws: &mut dyn RandomSource) -> Vec<ListingDifference> {
-        let mut out = Vec::new();
+        let (mut out, own) = (Vec::new(), machine.tc);
         for is_json in [false, true] {
             let is_here = |object: &&ListedObject| self.files[object.file].2 == is_json;
             let given: Vec<ListedObject> = self.objects.iter().filter(is_here).cloned().collect();
@@ -161,8 +162,16 @@ impl Listings {
                 continue;
             }
             let mut pool = Pool::new(0);
-            let again = [true, false]
-                .map(|details| listed_again(machine, &given, (is_json, details), &mut pool, draws));
+            let mut again = Vec::new();
+            // Whichever release of tc listed it.
+            for tc in TcVersion::ALL {
+                machine.tc = tc;
+                again.extend(
+                    [true, false]
+                        .map(|details| listed_again(machine, &given, (is_json, details), &mut pool, draws)),
+                );
+            }
+            machine.tc = own;
             out.extend(tc::compare(&given, &again));
         }
         out

@@ -145,6 +145,8 @@ pub enum LinuxChange {
     FqLatency,
     /// The quanta that fq takes.
     FqQuantum,
+    /// What rules on ports and TCP's flags read in later fragments.
+    LaterFragments,
     /// Whether a netem that makes copies tolerates another in its tree.
     NetemCopies,
     /// Where netem's random numbers come from.
@@ -192,7 +194,7 @@ const fn row(
 
 impl LinuxChange {
     /// All changes, each asked of both kernels.
-    pub const TABLE: [LinuxChangeRow; 22] = [
+    pub const TABLE: [LinuxChangeRow; 23] = [
         row(
             LinuxChange::BacklogKept,
             LinuxVersion::V7_2,
@@ -325,6 +327,16 @@ impl LinuxChange {
                 "`quantum` is refused at 0 and above 1 MiB, `initial_quantum` from 2 GiB",
                 "`quantum` is at least 256 and at most 1 MiB whatever was asked for; `initial_quantum` is \
                  refused above 1 MiB",
+            ],
+        ),
+        row(
+            LinuxChange::LaterFragments,
+            LinuxVersion::V7_2,
+            &[],
+            [
+                "rules of nft and iptables-nft on one port, a range of ports or TCP's flags read them in the \
+                 payload of IPv4's later fragments, and in the first bytes of IPv6's",
+                "they match no later fragment, inverted or not",
             ],
         ),
         row(

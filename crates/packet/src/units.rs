@@ -186,8 +186,13 @@ impl Jiffies {
         ((u64::from(ms) * u64::from(self.hz)).div_ceil(1000)) as u32
     }
 
-    /// So many microseconds, in whole ticks, rounded up.
+    /// So many microseconds, in whole ticks, rounded up. What is longer than the kernel's greatest offset
+    /// comes to that, here its low 32 bits.
     pub fn of_micros(self, us: u32) -> u32 {
+        const GREATEST: u32 = u32::MAX - 1;
+        if us > self.micros(GREATEST) {
+            return GREATEST;
+        }
         ((u64::from(us) * u64::from(self.hz)).div_ceil(1_000_000)) as u32
     }
 

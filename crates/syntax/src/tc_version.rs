@@ -76,10 +76,14 @@ pub enum TcChange {
     HtbWords,
     /// The prefixes of nat.
     NatWords,
+    /// The unit of netem's times.
+    NetemTimes,
     /// What is read and listed of netem.
     NetemWords,
-    /// How policers are listed.
-    PoliceWords,
+    /// Which rates, times and bursts are refused.
+    NumberBounds,
+    /// How large amounts are listed.
+    SizeWords,
     /// How filters of u32 are listed.
     U32Words,
 }
@@ -92,7 +96,7 @@ pub struct TcChangeRow {
     pub change: TcChange,
     /// The first release of [`TcVersion::ALL`] that behaves so.
     pub since: TcVersion,
-    /// The kinds that it shows in.
+    /// The kinds that it shows in; none: all.
     pub kinds: &'static [&'static str],
     /// How it was before.
     pub before: &'static str,
@@ -102,7 +106,7 @@ pub struct TcChangeRow {
 
 impl TcChange {
     /// All changes, each asked of both.
-    pub const TABLE: [TcChangeRow; 9] = [
+    pub const TABLE: [TcChangeRow; 11] = [
         TcChangeRow {
             change: TcChange::CakeWords,
             since: TcVersion::V7_2,
@@ -147,6 +151,13 @@ impl TcChange {
             after: "`10.0.0.0/8`; `any` is any address",
         },
         TcChangeRow {
+            change: TcChange::NetemTimes,
+            since: TcVersion::V7_2,
+            kinds: &["netem"],
+            before: "`delay 1000` is 1000 microseconds; delays are whole microseconds, up to 274 s",
+            after: "`delay 1000` is 1000 nanoseconds; delays are whole nanoseconds",
+        },
+        TcChangeRow {
             change: TcChange::NetemWords,
             since: TcVersion::V7_2,
             kinds: &["netem"],
@@ -154,11 +165,18 @@ impl TcChange {
             after: "`seed`, and a line of what was delayed, dropped, corrupted, duplicated, reordered and marked",
         },
         TcChangeRow {
-            change: TcChange::PoliceWords,
+            change: TcChange::NumberBounds,
             since: TcVersion::V7_2,
-            kinds: &["police"],
-            before: "`mtu 4096Mb`",
-            after: "`mtu 4Gb`",
+            kinds: &[],
+            before: "rates and times below 0, and bursts that last longer than 274 s at their rate, become others",
+            after: "they are refused",
+        },
+        TcChangeRow {
+            change: TcChange::SizeWords,
+            since: TcVersion::V7_2,
+            kinds: &[],
+            before: "`4096Mb`",
+            after: "`4Gb`",
         },
         TcChangeRow {
             change: TcChange::U32Words,

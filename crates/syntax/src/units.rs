@@ -89,6 +89,33 @@ pub fn parse_time(text: &str) -> Option<u32> {
     Some(if us.is_finite() { us as i64 as u32 } else { 0 })
 }
 
+/// A length of time as this release of tc reads it.
+pub(crate) fn time_by(text: &str, tc: TcVersion) -> Option<u32> {
+    parse_time(text).filter(|_| is_within(text, tc))
+}
+
+/// A length of time in nanoseconds as this release of tc reads it.
+pub(crate) fn nanos_by(text: &str, tc: TcVersion) -> Option<i64> {
+    parse_nanos(text).filter(|_| is_within(text, tc))
+}
+
+/// A rate as this release of tc reads it.
+pub(crate) fn rate_by(text: &str, tc: TcVersion) -> Option<Rate> {
+    parse_rate(text).filter(|_| is_within(text, tc))
+}
+
+/// Does this release of tc take a number that is negative, or too large for a floating-point number? (What is
+/// spelled `inf` is none of these.)
+fn is_within(text: &str, tc: TcVersion) -> bool {
+    let bounded =
+        |(number, _): (f64, &str)| number >= 0.0 && (number.is_finite() || is_spelled_infinite(text));
+    !tc.has(TcChange::NumberBounds) || float_prefix(text).is_some_and(bounded)
+}
+
+fn is_spelled_infinite(text: &str) -> bool {
+    text.trim_start().trim_start_matches(['+', '-']).starts_with(['i', 'I'])
+}
+
 /// A length of time in nanoseconds: `10us`, `1.5ms`; without a unit, nanoseconds.
 pub fn parse_nanos(text: &str) -> Option<i64> {
     let (number, suffix) = float_prefix(text)?;
@@ -170,11 +197,11 @@ pub fn print_rate(rate: Rate, iec: bool) -> String {
 }
 
 /// An amount of data as this release of tc prints it.
-pub(crate) fn print_size_of(bytes: u32, tc: TcVersion) -> String {
+pub(crate) fn print_size_by(bytes: u32, tc: TcVersion) -> String {
     const GIGA: u64 = 1 << 30;
     let units = (u64::from(bytes) + GIGA / 2) / GIGA;
     let is_near = (units * GIGA).abs_diff(bytes.into()) < 1024;
-    match tc.has(TcChange::PoliceWords) && u64::from(bytes) >= GIGA && is_near {
+    match tc.has(TcChange::SizeWords) && u64::from(bytes) >= GIGA && is_near {
         true => format!("{units}Gb"),
         false => print_size(bytes),
     }
@@ -233,17 +260,40 @@ const TICK_NS: u128 = 64;
 
 /// The same as tc 7.2 counts, in whole ticks. `up`: what is left over takes another.
 pub(crate) fn fine_ticks_of(rate: Rate, bytes: u32, up: bool) -> Ticks {
+    Ticks(whole_ticks(rate, bytes, up) as u32)
+}
+
+fn whole_ticks(rate: Rate, bytes: u32, up: bool) -> u128 {
     let (ns, per_tick) = (u128::from(bytes) * 1_000_000_000, u128::from(rate.0) * TICK_NS);
     match (rate.0, up) {
-        (0, _) => Ticks(0),
-        (_, true) => Ticks(ns.div_ceil(per_tick) as u32),
-        (_, false) => Ticks((ns / per_tick) as u32),
+        (0, _) => 0,
+        (_, true) => ns.div_ceil(per_tick),
+        (_, false) => ns / per_tick,
     }
 }
 
+/// The ticks of a bucket as this release of tc counts them; `up` where it counts fine. `None`: they do not
+/// fit their 32 bits, and it looks.
+pub(crate) fn bucket_by(rate: Rate, bytes: u32, up: bool, tc: TcVersion) -> Option<Ticks> {
+    match tc.has(TcChange::FineTicks) {
+        true => u32::try_from(whole_ticks(rate, bytes, up)).ok().map(Ticks),
+        false => Some(ticks_of(rate, bytes)),
+    }
+}
+
+/// tc 7.2's refusal of a burst that lasts too long; `kind` as tc writes it.
+pub(crate) fn burst_out_of_range(kind: &str) -> String {
+    format!("{kind}: burst out of range")
+}
+
+/// What to do about it.
+pub(crate) const SHORTER_BURST: &str =
+    "Since 7.2 tc refuses a burst that lasts longer than 274 s at its rate: give a smaller one.";
+
 /// How many bytes leave at `rate` in so many ticks, as tc 7.2 prints a burst.
 pub(crate) fn fine_bytes_of(rate: Rate, ticks: Ticks) -> u32 {
-    (u128::from(rate.0) * u128::from(ticks.0) * TICK_NS / 1_000_000_000) as u32
+    let bytes = u128::from(rate.0) * u128::from(ticks.0) * TICK_NS / 1_000_000_000;
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// Whole microseconds of so many ticks, as tc prints with.

@@ -103,7 +103,7 @@ fn latency(trial: &TrialDocument, without: &TrialRun, with: &TrialRun) -> String
     let pings = probe.figures(with.window);
     let lost = pings.loss();
     let lose = |word: &str| {
-        if lost > 0.02 { format!(", {word} {} are lost", percent(lost)) } else { String::new() }
+        if lost > NOTICED_LOSS { format!(", {word} {} are lost", percent(lost)) } else { String::new() }
     };
     let (and, but) = (lose("and"), lose("but"));
     let (before, after) = match (figure(without), figure(with)) {
@@ -160,6 +160,8 @@ fn latency(trial: &TrialDocument, without: &TrialRun, with: &TrialRun) -> String
 
 /// A delay that was so many times as long is cut.
 const CUT: f64 = 1.2;
+/// A larger share of packets or answers that are lost is said.
+const NOTICED_LOSS: f64 = 0.02;
 
 /// What people wait for, under the same load.
 fn people(without: &TrialRun, with: &TrialRun) -> Option<String> {
@@ -168,7 +170,7 @@ fn people(without: &TrialRun, with: &TrialRun) -> Option<String> {
         let text_of = |probe: &TrialProbe, run: &TrialRun| {
             let figures = probe.figures(run.window);
             match figures.rtt.percentile(50.0) {
-                Some(median) if figures.loss() > 0.05 => {
+                Some(median) if figures.loss() > NOTICED_LOSS => {
                     format!("{} (and {} never)", seconds(median), percent(figures.loss()))
                 }
                 Some(median) => seconds(median),

@@ -62,8 +62,9 @@ impl Conntrack {
             NatSide::Destination => ((arrived.destination, arrived.dport), (seen.destination, seen.dport)),
         };
         if before != after {
-            let has_ports = Outer::of(pool, pkt).ports.is_some();
-            pool.translate(pkt, |head| write(head, end, &after.0, has_ports.then_some(after.1)));
+            let outer = Outer::of(pool, pkt);
+            let port = outer.at.filter(|_| outer.ports.is_some()).map(|at| (at, after.1));
+            pool.translate(pkt, |head| write(head, end, &after.0, port));
         }
     }
 }
@@ -127,16 +128,13 @@ fn pick((low, high): ([u8; 16], [u8; 16]), seen: &Tuple, end: NatSide) -> [u8; 1
     .to_be_bytes()
 }
 
-fn write(head: &mut Head, end: NatSide, address: &[u8; 16], port: Option<u16>) {
+fn write(head: &mut Head, end: NatSide, address: &[u8; 16], port: Option<(usize, u16)>) {
     let bytes = head.network_mut();
     let v6 = bytes.first().is_some_and(|byte| byte >> 4 == 6);
-    let (at, own, ports) = match v6 {
-        true => (8, &address[..], 40),
-        false => (12, &address[12..], bytes.first().map_or(0, |byte| usize::from(byte & 15) * 4)),
-    };
+    let (at, own) = if v6 { (8, &address[..]) } else { (12, &address[12..]) };
     let shift = |len: usize| if end == NatSide::Destination { len } else { 0 };
     checksum::rewrite(bytes, at + shift(own.len()), own);
-    if let Some(port) = port {
+    if let Some((ports, port)) = port {
         checksum::rewrite(bytes, ports + shift(2), &port.to_be_bytes());
     }
 }

@@ -25,7 +25,7 @@ impl Conntrack {
     ) -> Option<(State, Option<Membership>)> {
         let kind = outer.icmp?.0;
         let is_error = match outer.protocol {
-            proto::ICMP => matches!(kind, 3 | 4 | 5 | 11 | 12),
+            Some(proto::ICMP) => matches!(kind, 3 | 4 | 5 | 11 | 12),
             _ => matches!(kind, 1..=4),
         };
         if !is_error {

@@ -49,7 +49,8 @@ fn answering(message: u16) -> u16 {
 
 /// How a packet is looked up; `None`: it cannot be.
 pub(super) fn tuple(outer: &Outer) -> Option<Tuple> {
-    let ports = match outer.protocol {
+    let protocol = outer.protocol?;
+    let ports = match protocol {
         proto::ICMP | proto::ICMPV6 => {
             let (kind, code) = outer.icmp.unwrap_or_default();
             Some((outer.icmp_ident.unwrap_or(0), u16::from_be_bytes([kind, code])))
@@ -58,6 +59,6 @@ pub(super) fn tuple(outer: &Outer) -> Option<Tuple> {
         _ => Some((0, 0)),
     };
     let (sport, dport) = ports?;
-    let Outer { v6, protocol, source, destination, .. } = *outer;
+    let Outer { v6, source, destination, .. } = *outer;
     Some(Tuple { source, destination, v6, protocol, sport, dport, zone: 0 })
 }

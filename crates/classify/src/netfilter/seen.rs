@@ -1,7 +1,7 @@
 //! What a packet met in the tables, and what was known about it then.
 
 use alloc::string::String;
-use tidegate_packet::{FwMark, Head};
+use tidegate_packet::{FwMark, Head, LinuxVersion};
 use tidegate_policy::netfilter::{Connstate, Family, Hook};
 
 /// What the machine knows of a packet at some moment, beside its length.
@@ -42,6 +42,8 @@ pub struct RuleTrace {
     pub input: String,
     /// The device it leaves by.
     pub output: String,
+    /// The release of Linux whose netfilter it is.
+    pub linux: LinuxVersion,
     /// The packet when it met the rule,
     pub before: Known,
     /// and when the rule had done what does not decide.

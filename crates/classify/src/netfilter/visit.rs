@@ -1,11 +1,12 @@
 //! A packet in a chain: which conditions are evaluated, and what is done to it.
 
+use super::carried::CarriedHeader;
 use super::seen::RuleTrace;
 use crate::conntrack::{self, Conntrack, network_len};
 use crate::headers::Outer;
 use alloc::vec::Vec;
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Meta, Pkt, Pool};
+use tidegate_packet::{LinuxVersion, Meta, Pkt, Pool};
 use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Hook, Match, NetfilterTarget};
 
 /// Where a packet is on its way: which devices `-i` and `-o` may ask for.
@@ -15,6 +16,8 @@ pub struct HookDevices<'a> {
     pub input: &'a str,
     /// The device it will leave by; empty before routing.
     pub output: &'a str,
+    /// The release of Linux whose netfilter it is.
+    pub linux: LinuxVersion,
 }
 
 /// A packet in a chain.
@@ -68,7 +71,7 @@ impl Visit<'_> {
             Condition::Tos(value, mask) => meta.dsfield & mask == *value,
             Condition::Version6(v6) => (meta.ethertype == ethertype::IPV6) == *v6,
             Condition::Any(several) => return self.any(several),
-            header => reads_header(header, self.pool, self.pkt),
+            header => return reads_header(header, self.pool.head(self.pkt).network(), self.place.linux),
         })
     }
 
@@ -97,25 +100,29 @@ fn remark(action: &ConnmarkTarget, connections: &mut Conntrack, meta: &mut Meta)
     }
 }
 
-fn reads_header(what: &Condition, pool: &Pool, pkt: &Pkt) -> bool {
-    let outer = Outer::of(pool, pkt);
+/// A condition on the bytes of a packet; `None` where they are not there.
+fn reads_header(what: &Condition, network: &[u8], linux: LinuxVersion) -> Option<bool> {
+    let outer = Outer::read(network);
+    let header = CarriedHeader::of(&outer, what, network, linux);
     let inside =
         |ranges: &[(u16, u16)], port: u16| ranges.iter().any(|(low, high)| (*low..=*high).contains(&port));
-    match what {
-        Condition::Protocol(p) => *p == 0 || outer.protocol == *p,
+    Some(match what {
+        Condition::Protocol(0) => true,
+        Condition::Protocol(wanted) => header.protocol? == *wanted,
         Condition::Source(net, bits) => within(outer.source, *net, *bits, outer.v6),
         Condition::Destination(net, bits) => within(outer.destination, *net, *bits, outer.v6),
-        Condition::SourcePort(range) => outer.ports.is_some_and(|(s, _)| inside(&[*range], s)),
-        Condition::DestinationPort(range) => outer.ports.is_some_and(|(_, d)| inside(&[*range], d)),
-        Condition::SourcePorts(ranges) => outer.ports.is_some_and(|(s, _)| inside(ranges, s)),
-        Condition::DestinationPorts(ranges) => outer.ports.is_some_and(|(_, d)| inside(ranges, d)),
-        Condition::Ports(ranges) => outer.ports.is_some_and(|(s, d)| inside(ranges, s) || inside(ranges, d)),
-        Condition::TcpFlags(mask, comp) => outer.tcp_flags.is_some_and(|flags| flags & mask == *comp),
+        Condition::SourcePort(range) => inside(&[*range], header.ports?.0),
+        Condition::DestinationPort(range) => inside(&[*range], header.ports?.1),
+        Condition::SourcePorts(ranges) => inside(ranges, header.ports?.0),
+        Condition::DestinationPorts(ranges) => inside(ranges, header.ports?.1),
+        Condition::Ports(ranges) => inside(ranges, header.ports?.0) || inside(ranges, header.ports?.1),
+        Condition::TcpFlags(mask, flags) => header.tcp_flags? & mask == *flags,
         Condition::IcmpType(kind, (low, high)) => {
-            outer.icmp.is_some_and(|(k, code)| *kind == 255 || k == *kind && (*low..=*high).contains(&code))
+            let (seen, code) = header.icmp?;
+            *kind == 255 || seen == *kind && (*low..=*high).contains(&code)
         }
         _ => false,
-    }
+    })
 }
 
 fn within(address: [u8; 16], net: [u8; 16], bits: u8, v6: bool) -> bool {

@@ -46,6 +46,7 @@ impl Visit<'_> {
             failed,
             input: self.place.input.to_string(),
             output: self.place.output.to_string(),
+            linux: self.place.linux,
             before: known.clone(),
             after: known,
         };

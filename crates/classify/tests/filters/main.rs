@@ -4,6 +4,7 @@
 // The recordings are files, and a test may read them.
 #![allow(clippy::disallowed_types, reason = "recordings are read from files")]
 
+mod carried;
 mod commands;
 mod conntrack;
 mod held;

@@ -44,7 +44,7 @@ fn counted(commands: &[&str], packets: &str) -> Vec<String> {
     let texts =
         Texts { link: "0 0 1500 1000", schedule: &schedule, random: None, has_frames: false, linux: None };
     let forward = mangle.at_hook(Hook::Forward).next().expect("mangle has it").1;
-    let place = HookDevices { input: "in1", output: "link0" };
+    let place = HookDevices { input: "in1", output: "link0", ..HookDevices::default() };
     for row in Recording::parse(&texts, 1).expect("packets").rows {
         let RowKind::Packet(arrival) = row.what else { continue };
         if arrival.meta.ethertype != ethertype::IPV4 {

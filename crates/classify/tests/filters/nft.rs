@@ -64,7 +64,7 @@ fn send(table: &mut NetfilterTable, connections: &mut Conntrack, (meta, head): (
     begin_hooks(pool.meta_mut(&pkt));
     let mut chains: Vec<(i32, usize)> = table.at_hook(Hook::Output).collect();
     chains.sort_unstable();
-    let place = HookDevices { input: "", output: "lo" };
+    let place = HookDevices { input: "", output: "lo", ..HookDevices::default() };
     let (early, late): (Vec<_>, Vec<_>) = chains.into_iter().partition(|(priority, _)| *priority < -200);
     let mut pass = |chains: Vec<(i32, usize)>, connections: &mut Conntrack, pool: &mut Pool| {
         let passes =

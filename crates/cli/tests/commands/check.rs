@@ -683,7 +683,9 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff
     assert_eq!(table(&refused), "2 error C1 htbb\n");
     let because = refused[0]["because"].as_str().expect("a reason");
     assert!(
-        because.ends_with("6 other commands would need it, and fail too (line 3, line 4, line 5 and 3 more)"),
+        because.ends_with(
+            "6 other commands name the same object, and fail too (line 3, line 4, line 5 and 3 more)"
+        ),
         "{because}"
     );
     // One class of several: what names it is no mistake of its own, and the rest is looked into.

@@ -3,14 +3,14 @@
 use super::acts::Carried;
 use super::{ExplainStep, Scene, StepOutcome};
 use crate::bytes::protocol_name;
-use crate::packet::{CODE_POINTS, Packet, state_name};
+use crate::packet::{CODE_POINTS, Packet, has_ports, is_icmp, state_name};
 use crate::probe::PacketEntry;
 use crate::reading::PolicyModel;
 use crate::words::count;
-use tidegate_classify::netfilter::{CountedRule, Known, RuleTrace};
+use tidegate_classify::netfilter::{CarriedHeader, CountedRule, Known, RuleTrace};
 use tidegate_gateway::{EgressPath, Gateway, tos_priority};
-use tidegate_packet::header::{ethertype, tcp_flags};
-use tidegate_packet::{Addrs, Dissector, FlowKeys, Handle, Head, dissect};
+use tidegate_packet::header::{ethertype, proto, tcp_flags};
+use tidegate_packet::{Addrs, Dissector, FlowKeys, Handle, dissect};
 use tidegate_policy::netfilter::{Condition, Family, Hook, Match, NetfilterRule, NetfilterTarget};
 use tidegate_syntax::{iptables, nft};
 
@@ -176,12 +176,18 @@ fn failing(
 /// The packet's value of the field that a condition tests.
 fn fact(what: &Condition, met: &RuleTrace, length: u16) -> String {
     let Known { mark, dsfield, state, connmark, counters, head, .. } = &met.before;
-    let keys = dissect(head, Dissector::Legacy);
-    let (source, destination) = ends(&keys);
-    let no_ports = || format!("{} has no ports here", protocol_name(keys.protocol));
-    let has_ports = crate::packet::has_ports(keys.protocol);
+    let (source, destination) = ends(&dissect(head, Dissector::Legacy));
     match what {
-        Condition::Protocol(_) => format!("the protocol is {}", protocol_name(keys.protocol)),
+        Condition::Protocol(_)
+        | Condition::SourcePort(_)
+        | Condition::SourcePorts(_)
+        | Condition::DestinationPort(_)
+        | Condition::DestinationPorts(_)
+        | Condition::Ports(_)
+        | Condition::TcpFlags(..)
+        | Condition::IcmpType(..) => {
+            carried_fact(what, &CarriedHeader::seen_by(what, head.network(), met.linux))
+        }
         Condition::Source(..) => format!("the source is {source}"),
         Condition::Destination(..) => format!("the destination is {destination}"),
         Condition::In(_) if met.input.is_empty() => "here it is not known by which device it came in".into(),
@@ -190,15 +196,6 @@ fn fact(what: &Condition, met: &RuleTrace, length: u16) -> String {
             "here it is not known yet by which device it leaves".into()
         }
         Condition::Out(_) => format!("it leaves by {}", met.output),
-        _ if reads_ports(what) && !has_ports => no_ports(),
-        Condition::SourcePort(_) | Condition::SourcePorts(_) => {
-            format!("the source port is {}", keys.ports.0)
-        }
-        Condition::DestinationPort(_) | Condition::DestinationPorts(_) => {
-            format!("the destination port is {}", keys.ports.1)
-        }
-        Condition::Ports(_) => format!("the ports are {} and {}", keys.ports.0, keys.ports.1),
-        Condition::TcpFlags(mask, _) => tcp_fact(head, *mask),
         Condition::Mark(_, u32::MAX) => format!("the mark is {:#x}", mark.0),
         Condition::Mark(_, mask) => format!("the mark is {:#x}, & {mask:#x} = {:#x}", mark.0, mark.0 & mask),
         Condition::Length(..) => format!("the length is {length}"),
@@ -220,25 +217,49 @@ fn fact(what: &Condition, met: &RuleTrace, length: u16) -> String {
             }
             None => "its connection's bytes are not counted".into(),
         },
-        Condition::IcmpType(..) => match head.network().get(header(head)..) {
-            Some([kind, code, ..]) if crate::packet::is_icmp(keys.protocol) => {
-                format!("its type is {kind}/{code}")
-            }
-            _ => format!("{} is not ICMP", protocol_name(keys.protocol)),
-        },
         Condition::Version6(_) => format!("it is {}", super::ethertype_name(head.ethertype())),
         Condition::Any(several) => several.first().map_or_else(String::new, |first| fact(first, met, length)),
         Condition::Comment(_) => String::new(),
     }
 }
 
-fn reads_ports(what: &Condition) -> bool {
-    use Condition::{DestinationPort, DestinationPorts, Ports, SourcePort, SourcePorts};
-    matches!(what, SourcePort(_) | SourcePorts(_) | DestinationPort(_) | DestinationPorts(_) | Ports(_))
+/// The same of the header that it carries.
+fn carried_fact(what: &Condition, header: &CarriedHeader) -> String {
+    let Some(protocol) = header.protocol else {
+        return "what its extension headers lead to is not found".into();
+    };
+    let named = protocol_name(protocol);
+    let missing = |has: bool, what: &str| match has {
+        false => format!("{named} has no {what} here"),
+        true if header.is_later => format!("a later fragment has no {what}"),
+        true => format!("its {what} are not in the packet"),
+    };
+    match (what, header.ports) {
+        (Condition::Protocol(_), _) => format!("the protocol is {named}"),
+        (Condition::TcpFlags(mask, _), _) => match header.tcp_flags {
+            Some(flags) => flags_fact(flags & mask),
+            None => missing(protocol == proto::TCP, "flags of TCP"),
+        },
+        (Condition::IcmpType(..), _) => match header.icmp {
+            Some((kind, code)) => format!("its type is {kind}/{code}"),
+            None if is_icmp(protocol) => missing(true, "type and code"),
+            None => format!("{named} is not ICMP"),
+        },
+        (_, None) => missing(has_ports(protocol), "ports"),
+        (_, Some((source, destination))) if header.is_later => {
+            format!("of a later fragment other bytes are taken for the ports: {source} and {destination}")
+        }
+        (Condition::SourcePort(_) | Condition::SourcePorts(_), Some((source, _))) => {
+            format!("the source port is {source}")
+        }
+        (Condition::Ports(_), Some((source, destination))) => {
+            format!("the ports are {source} and {destination}")
+        }
+        (_, Some((_, destination))) => format!("the destination port is {destination}"),
+    }
 }
 
-fn tcp_fact(head: &Head, mask: u8) -> String {
-    let Some(flags) = head.network().get(header(head) + 13) else { return "there is no TCP header".into() };
+fn flags_fact(seen: u8) -> String {
     let names = [
         ("SYN", tcp_flags::SYN),
         ("ACK", tcp_flags::ACK),
@@ -247,20 +268,11 @@ fn tcp_fact(head: &Head, mask: u8) -> String {
         ("PSH", tcp_flags::PSH),
         ("URG", tcp_flags::URG),
     ];
-    let set: Vec<&str> =
-        names.iter().filter(|(_, bit)| flags & mask & bit != 0).map(|(name, _)| *name).collect();
+    let set: Vec<&str> = names.iter().filter(|(_, bit)| seen & bit != 0).map(|(name, _)| *name).collect();
     if set.is_empty() {
         "none of these flags is set".into()
     } else {
         format!("of these flags {} is set", set.join(","))
-    }
-}
-
-/// Bytes of the network header.
-fn header(head: &Head) -> usize {
-    match head.ethertype() {
-        ethertype::IPV6 => 40,
-        _ => head.network().first().map_or(0, |byte| usize::from(byte & 15) * 4),
     }
 }
 

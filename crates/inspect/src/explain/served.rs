@@ -106,8 +106,9 @@ pub(super) fn served(reading: &PolicyModel, moment: &Moment) -> Served {
                 if beside_one_that_holds(reading, dump) {
                     served.blocked = Some(spot.qdisc);
                 }
-                if let ClassParams::Hfsc(HfscClassParams { ul: Some(limit), .. }) = &dump.params {
-                    served.uneven |= limit.d_us > 0 && limit.m1 < limit.m2;
+                if let ClassParams::Hfsc(HfscClassParams { rt, ul, .. }) = &dump.params {
+                    let begins_low = |curve: &ServiceCurve| curve.d_us > 0 && curve.m1 < curve.m2;
+                    served.uneven |= [rt, ul].into_iter().flatten().any(begins_low);
                 }
             }
         }

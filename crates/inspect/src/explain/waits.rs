@@ -416,7 +416,7 @@ fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment, filtered: bool) ->
     };
     let sharing = match cake.flows.unwrap_or_default() {
         _ if filtered => {
-            "its own filters may choose its queue, which all packets share that they give it".into()
+            "filters of its own may choose its queue, which is shared by all that they put into it".into()
         }
         CakeFlows::Blind => "all its packets are one flow".into(),
         flows
@@ -672,22 +672,26 @@ fn by_packets(what: &str, limit: u64, frame: Frame, served: Served) -> Vec<Strin
         let first = format!("the {what} holds one packet: at worst one of {bytes} bytes has just left");
         return with_time(first, cost, served);
     }
-    let ahead = limit - 1;
+    // Those ahead, and one whose time is not over yet.
     let sized = match cost {
         cost if cost == bytes => String::new(),
-        cost if cost == counted => format!(", which stab counts as {}", words::bytes(ahead * cost)),
-        cost => format!(", which the shaper counts as {}", words::bytes(ahead * cost)),
+        cost if cost == counted => format!(", which stab counts as {}", words::bytes(limit * cost)),
+        cost => format!(", which the shaper counts as {}", words::bytes(limit * cost)),
     };
     let first = format!(
-        "the {what} holds {limit} packets: at worst {ahead} of {bytes} bytes are ahead, {}{sized}",
-        words::bytes(ahead * bytes)
+        "the {what} holds {limit} packets: at worst {} of {bytes} bytes are ahead and one has just left, {}{sized}",
+        limit - 1,
+        words::bytes(limit * bytes)
     );
-    with_time(first, ahead * cost, served)
+    with_time(first, limit * cost, served)
 }
 
 fn by_bytes(what: &str, limit: u64, (frame, served): (Frame, Served)) -> Vec<String> {
-    let first = format!("the {what} holds {}, all of which may be ahead", words::bytes(limit));
-    with_time(first, frame.shaped(limit), served)
+    let first = format!(
+        "the {what} holds {}, all of which may be ahead, and a frame has just left",
+        words::bytes(limit)
+    );
+    with_time(first, frame.shaped(limit) + frame.cost, served)
 }
 
 fn with_time(first: String, bytes: u64, served: Served) -> Vec<String> {

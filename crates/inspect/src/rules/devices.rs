@@ -159,11 +159,17 @@ fn unclassified(reading: &PolicyModel) -> Vec<Finding> {
     for (chain, rule) in rules {
         for target in rule.targets() {
             let NetfilterTarget::Classify(class) = target else { continue };
-            if class.major() == 0 || class.minor() == 0 {
+            if class.major() == 0 {
                 continue;
             }
             let owners: Vec<&QdiscDump> =
                 reading.qdiscs.iter().filter(|qdisc| qdisc.handle == class.qdisc()).collect();
+            if class.minor() == 0 {
+                found.extend(to_itself(reading, &owners, || {
+                    reading.maker_of_rule(chain, rule, 0).and_then(|at| reading.step_of(at))
+                }));
+                continue;
+            }
             let missing = |owner: &&QdiscDump| {
                 owner.kind.classes_are_made()
                     && reading.class(&owner.dev, *class).is_none()
@@ -189,6 +195,31 @@ fn unclassified(reading: &PolicyModel) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// A rule that gives packets the handle of an HTB for their class.
+fn to_itself<'r>(
+    reading: &PolicyModel,
+    owners: &[&QdiscDump],
+    maker: impl Fn() -> Option<&'r Step>,
+) -> Option<Finding> {
+    let htb = |owner: &&QdiscDump| match &owner.params {
+        QdiscParams::Htb(htb) if !reading.lost.tree(&owner.dev) => Some(past_every_class(owner, htb)),
+        _ => None,
+    };
+    let past: Option<Vec<String>> = owners.iter().map(htb).collect();
+    let (past, first, step) = (past?.into_iter().next()?, owners.first()?, maker()?);
+    Some(finding(
+        Rule::Nowhere,
+        Level::Warning,
+        at_word(step, "--set-class"),
+        format!(
+            "the rule gives packets {} for their class, which is the htb of {} itself",
+            first.handle, first.dev
+        ),
+        format!("where no later rule gives them another class, {past}"),
+        format!("qdisc {} of {} is htb", first.handle, first.dev),
+    ))
 }
 
 /// Where a qdisc puts packets that a filter leads to a class that is not there, and how bad that is; `None`:
@@ -355,7 +386,7 @@ fn redirects(reading: &PolicyModel) -> Vec<Finding> {
                     place,
                     format!("{what} is redirected to {to}, which is down"),
                     because.into(),
-                    format!("{to} was made and not set up"),
+                    format!("the commands leave {to} down"),
                 );
                 finding.fix = Some(Fix { what: format!("ip link set dev {to} up"), edits: Vec::new() });
                 found.push(finding);

@@ -73,7 +73,7 @@ fn exceptions(space: &mut Space) -> Result<[Set; EXCEPTIONS.len()], TooLarge> {
     for v6 in [false, true] {
         let family = if v6 { space.v6 } else { space.v4 };
         let condition = Condition::TcpFlags(tcp_flags::SYN | tcp_flags::ACK, tcp_flags::SYN);
-        let syn = space.condition(&condition, v6, View::PLAIN)?.unwrap_or(Set::NONE);
+        let syn = space.condition(&condition, v6, View::PLAIN)?.map_or(Set::NONE, |truth| truth.holding);
         let syn = space.store.and(syn, family)?;
         opening = space.store.or(opening, syn)?;
     }

@@ -6,7 +6,7 @@ use crate::lost::{
     CANNOT_FLUSH, Makers, exists_already, is_ignored_failure, is_in_use, is_reported, is_unnamed, lacks,
     never_deletes, of_kernel,
 };
-use crate::reading::{PolicyModel, Step};
+use crate::reading::{PolicyModel, SourceLocation, Step};
 use crate::words::{count, named};
 use std::collections::BTreeMap;
 use tidegate_policy::Kind;
@@ -77,19 +77,34 @@ fn refused(
             None => format!("{} refuses this: {reason}", step.tool),
         },
     };
-    let later = makers.later(&reading.steps, at).and_then(|step| reading.line(step));
+    let later = makers.later(&reading.steps, at).and_then(|maker| {
+        // In a loop the maker may stand above already.
+        let is_above =
+            |one: &SourceLocation, other: &SourceLocation| one.file == other.file && one.line <= other.line;
+        let above =
+            maker.place.as_ref().zip(step.place.as_ref()).is_some_and(|(one, other)| is_above(one, other));
+        let line = reading.line(maker)?;
+        Some(match above {
+            true => format!("what it needs is made only after it, when {line} runs again: make it before"),
+            false => {
+                format!("what it needs is made only after it, at {line}: put that command before this one")
+            }
+        })
+    });
     let remedy = match (unnamed, later) {
         (true, _) => Some("is the variable behind dev empty?".to_owned()),
-        (_, Some(line)) => {
-            Some(format!("what it needs is made only after it, at {line}: put that command before this one"))
-        }
+        (_, Some(later)) => Some(later),
         (_, None) if reason.contains(CANNOT_FLUSH) => Some(
             "name the preference of what it deletes (pref 10), or leave protocol, handle and kind out to delete all"
                 .to_owned(),
         ),
-        (_, None) if deletes_nothing && of_kernel(&step.tool, &reason).is_some() => Some(
-            "name what it deletes: root, ingress, clsact, `parent CLASSID` or `handle MAJOR:`".to_owned(),
-        ),
+        (_, None) if deletes_nothing && of_kernel(&step.tool, &reason).is_some() => {
+            let is_class = step.words.iter().any(|word| word.text == "class");
+            Some(match is_class {
+                true => "name the class that it deletes: `classid 1:10`".to_owned(),
+                false => "name what it deletes: root, ingress, clsact, `parent CLASSID` or `handle MAJOR:`".to_owned(),
+            })
+        }
         (_, None) => remedy,
     };
     let what = if is_ignored && !is_ours {
@@ -161,7 +176,9 @@ fn with_others(reading: &PolicyModel, step: &Step, following: &[&Step]) -> Strin
         let lack = if following.len() == 1 { "lacks" } else { "lack" };
         format!("; {others} {lack} it, too{places}")
     } else {
-        format!("; {others} would need it, and fail too{places}")
+        let name = if following.len() == 1 { "names" } else { "name" };
+        let fail = if following.len() == 1 { "fails" } else { "fail" };
+        format!("; {others} {name} the same object, and {fail} too{places}")
     }
 }
 

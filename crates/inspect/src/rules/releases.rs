@@ -178,12 +178,13 @@ fn changes(
 /// Can the change show in a qdisc with these parameters?
 fn concerns(change: LinuxChange, qdisc: &QdiscDump) -> bool {
     match (change, &qdisc.params) {
-        // Nothing waits while a policy is put up, words are no packets, and what one release refuses is found
-        // by carrying it out on both.
+        // Nothing waits while a policy is put up, words are no packets, rules of netfilter are no qdiscs, and
+        // what one release refuses is found by carrying it out on both.
         (
             LinuxChange::BacklogKept
             | LinuxChange::ClassInUse
             | LinuxChange::FqLatency
+            | LinuxChange::LaterFragments
             | LinuxChange::NetemCopies
             | LinuxChange::NetemMarks
             | LinuxChange::PfifoFastPurge

@@ -116,7 +116,11 @@ impl Space {
     }
 
     /// Where a field has one of several values.
-    fn one_of<T: Copy + Into<u128>>(&mut self, field: Field, values: &[T]) -> Result<Set, TooLarge> {
+    pub(super) fn one_of<T: Copy + Into<u128>>(
+        &mut self,
+        field: Field,
+        values: &[T],
+    ) -> Result<Set, TooLarge> {
         let mut set = Set::NONE;
         for value in values {
             let one = self.is(field, (*value).into())?;

@@ -6,8 +6,8 @@
 use crate::sets::bdd::{Literal, Set, Store, TooLarge};
 use crate::sets::field::{ByteBit, Field, Layout, View, byte_bit};
 use std::collections::BTreeMap;
-use tidegate_packet::Head;
 use tidegate_packet::header::{ethertype, proto};
+use tidegate_packet::{Head, LinuxVersion};
 use tidegate_policy::netfilter::{Condition, Connbytes, Connstate, Connstates, CountDirection, CountMode};
 use tidegate_policy::{FilterOp, U32Key};
 
@@ -16,8 +16,6 @@ pub(crate) const STATES: [Connstate; 5] =
     [Connstate::New, Connstate::Established, Connstate::Related, Connstate::Invalid, Connstate::Untracked];
 /// Those that have a connection.
 const CONNECTED: (u64, u64) = (0, 2);
-/// Protocols with two ports in front.
-const WITH_PORTS: [u8; 5] = [proto::TCP, proto::UDP, 33, 132, 136];
 /// Bytes of the least header behind the network header.
 const LEAST: [(u8, u64); 4] = [(proto::TCP, 20), (proto::UDP, 8), (proto::ICMP, 8), (proto::ICMPV6, 8)];
 /// The least bytes behind the IP header for all other protocols.
@@ -44,6 +42,22 @@ impl Rewrite {
     }
 }
 
+/// What is known of a condition.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Truth {
+    pub(crate) holding: Set,
+    /// Where it is known; elsewhere it does not hold, inverted or not.
+    pub(crate) known: Set,
+}
+
+impl Truth {
+    /// Of several conditions before the first is looked at, one of which has to hold: that of none at all is
+    /// known of `of`.
+    pub(crate) fn any_of<C>(several: &[C], of: Set) -> Truth {
+        Truth { holding: Set::NONE, known: if several.is_empty() { of } else { Set::NONE } }
+    }
+}
+
 /// The values of a policy by which packets are distinguished.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vocabulary {
@@ -54,6 +68,8 @@ pub(crate) struct Vocabulary {
     /// For each way of counting a connection's bytes or packets, the bounds that conditions compare with, 0
     /// first.
     pub(crate) counted: Vec<(CountMode, CountDirection, Vec<u64>)>,
+    /// The release of Linux whose rules of netfilter look at them.
+    pub(crate) linux: LinuxVersion,
 }
 
 /// The packets there are.
@@ -223,26 +239,30 @@ impl Space {
         Ok(sets)
     }
 
-    /// The set that a condition on a packet's own bytes names; `None`: it is about something else, or about
-    /// the DS field, which may change on the way.
+    /// What is known of a condition on a packet's own bytes; `None`: it is about something else, or about the
+    /// DS field, which may change on the way.
     pub(crate) fn condition(
         &mut self,
         what: &Condition,
         v6: bool,
         view: View,
-    ) -> Result<Option<Set>, TooLarge> {
+    ) -> Result<Option<Truth>, TooLarge> {
         let set = match what {
             Condition::Comment(_) | Condition::Protocol(0) => Set::ALL,
-            Condition::Protocol(number) => self.is(Field::Protocol, u128::from(*number))?,
+            Condition::Protocol(number) => return self.carrying(*number, v6).map(Some),
             Condition::Source(net, bits) => self.within(view.source(), *net, *bits, v6)?,
             Condition::Destination(net, bits) => self.within(view.destination(), *net, *bits, v6)?,
-            Condition::SourcePort(range) => self.ports(&[*range], &[0], view, v6)?,
-            Condition::DestinationPort(range) => self.ports(&[*range], &[16], view, v6)?,
-            Condition::SourcePorts(ranges) => self.ports(ranges, &[0], view, v6)?,
-            Condition::DestinationPorts(ranges) => self.ports(ranges, &[16], view, v6)?,
-            Condition::Ports(ranges) => self.ports(ranges, &[0, 16], view, v6)?,
-            Condition::TcpFlags(mask, flags) => self.tcp_flags(*mask, *flags, v6)?,
-            Condition::IcmpType(kind, codes) => self.icmp(*kind, *codes, v6)?,
+            Condition::SourcePort(range) => return self.ports(&[*range], &[0], true, view, v6).map(Some),
+            Condition::DestinationPort(range) => {
+                return self.ports(&[*range], &[16], true, view, v6).map(Some);
+            }
+            Condition::SourcePorts(ranges) => return self.ports(ranges, &[0], false, view, v6).map(Some),
+            Condition::DestinationPorts(ranges) => {
+                return self.ports(ranges, &[16], false, view, v6).map(Some);
+            }
+            Condition::Ports(ranges) => return self.ports(ranges, &[0, 16], false, view, v6).map(Some),
+            Condition::TcpFlags(mask, flags) => return self.tcp_flags(*mask, *flags, v6).map(Some),
+            Condition::IcmpType(kind, codes) => return self.icmp(*kind, *codes, v6).map(Some),
             Condition::Length(low, high) => {
                 let header = if v6 { 40 } else { 0 };
                 let [low, high] = [*low, *high].map(|bound| u64::from(bound).checked_sub(header));
@@ -259,7 +279,7 @@ impl Space {
                 return Ok(None);
             }
         };
-        Ok(Some(set))
+        Ok(Some(Truth { holding: set, known: Set::ALL }))
     }
 
     /// The packets that came in by a device whose name fits.
@@ -305,60 +325,6 @@ impl Space {
         let mask = u128::MAX.checked_shl(u32::from(width - bits)).unwrap_or(0);
         let literals = field.literals(from, width, u128::from_be_bytes(net), mask);
         self.store.cube(&literals)
-    }
-
-    /// Packets with ports that show them, one of which is in a range.
-    fn ports(
-        &mut self,
-        ranges: &[(u16, u16)],
-        places: &[u16],
-        view: View,
-        v6: bool,
-    ) -> Result<Set, TooLarge> {
-        let mut set = Set::NONE;
-        for (low, high) in ranges {
-            for place in places {
-                let one = self.store.range(view.transport(*place), 16, u64::from(*low), u64::from(*high))?;
-                set = self.store.or(set, one)?;
-            }
-        }
-        self.shown(set, &WITH_PORTS, v6)
-    }
-
-    fn tcp_flags(&mut self, mask: u8, flags: u8, v6: bool) -> Result<Set, TooLarge> {
-        if flags & !mask != 0 {
-            return Ok(Set::NONE);
-        }
-        let literals = Field::Transport.literals(13 * 8, 8, u128::from(flags), u128::from(mask));
-        let set = self.store.cube(&literals)?;
-        self.shown(set, &[proto::TCP], v6)
-    }
-
-    fn icmp(&mut self, kind: u8, codes: (u8, u8), v6: bool) -> Result<Set, TooLarge> {
-        let set = if kind == u8::MAX {
-            Set::ALL
-        } else {
-            let is = self.store.cube(&Field::Transport.literals(0, 8, u128::from(kind), 0xff))?;
-            let code =
-                self.store.range(Field::Transport.bit(8), 8, u64::from(codes.0), u64::from(codes.1))?;
-            self.store.and(is, code)?
-        };
-        self.shown(set, &[proto::ICMP, proto::ICMPV6], v6)
-    }
-
-    /// Those of one of these protocols whose next header is there: not in the later fragments of a packet.
-    fn shown(&mut self, set: Set, protocols: &[u8], v6: bool) -> Result<Set, TooLarge> {
-        let mut shown = Set::NONE;
-        for number in protocols {
-            let one = self.is(Field::Protocol, u128::from(*number))?;
-            shown = self.store.or(shown, one)?;
-        }
-        let set = self.store.and(shown, set)?;
-        if v6 {
-            return Ok(set);
-        }
-        let first = self.store.cube(&Field::Fragment.literals(0, 16, 0, 0x1fff))?;
-        self.store.and(set, first)
     }
 
     /// Packets of this layout that a filter of a protocol is evaluated for.

@@ -7,7 +7,7 @@
 
 use crate::sets::bdd::{Map, Set, TooLarge};
 use crate::sets::field::View;
-use crate::sets::set::Space;
+use crate::sets::set::{Space, Truth};
 use crate::walk::state::{Parts, Passing, Priority, State, States};
 use std::collections::BTreeMap;
 use tidegate_classify::netfilter::{NetfilterChain, NetfilterTable};
@@ -94,14 +94,6 @@ struct Inside {
     returned: Set,
 }
 
-/// What is known of a condition.
-#[derive(Clone, Copy)]
-struct Truth {
-    holding: Set,
-    /// Where it is known; elsewhere it does not hold, inverted or not.
-    known: Set,
-}
-
 impl Walk<'_> {
     /// Sends packets of one IP version through a base chain; dropped ones are missing after it.
     pub(crate) fn base(
@@ -170,8 +162,10 @@ impl Walk<'_> {
         let (mut part, mut later) = (entered, Vec::new());
         for m in &rule.matches {
             match self.plain(&m.what, point)? {
-                Some(set) if m.not => part = self.space.store.minus(part, set)?,
-                Some(set) => part = self.space.store.and(part, set)?,
+                Some(truth) => {
+                    let set = self.as_wanted(truth, m.not)?;
+                    part = self.space.store.and(part, set)?;
+                }
                 None => later.push(m),
             }
         }
@@ -179,29 +173,40 @@ impl Walk<'_> {
         let mut matched = met;
         for m in later {
             let truth = self.truth(&m.what, point, matched, states)?;
-            matched = if m.not { self.space.store.minus(truth.known, truth.holding)? } else { truth.holding };
+            matched = self.as_wanted(truth, m.not)?;
         }
         Ok(Met { eligible: part, met, matched })
     }
 
-    /// The set that a condition names; `None`: it depends on what rules write.
-    fn plain(&mut self, what: &Condition, point: HookPoint<'_>) -> Result<Option<Set>, TooLarge> {
+    /// Where a condition holds or, inverted, where it is known not to.
+    fn as_wanted(&mut self, truth: Truth, not: bool) -> Result<Set, TooLarge> {
+        if not { self.space.store.minus(truth.known, truth.holding) } else { Ok(truth.holding) }
+    }
+
+    /// What is known of a condition by a packet's bytes and devices; `None`: it depends on what rules write.
+    fn plain(&mut self, what: &Condition, point: HookPoint<'_>) -> Result<Option<Truth>, TooLarge> {
         let hook = point.hook;
-        Ok(Some(match what {
+        let holding = match what {
             Condition::In(pattern) if hook.input => self.space.came_in(|name| fits(pattern, name))?,
             Condition::In(pattern) => either(fits(pattern, "")),
             Condition::Out(pattern) => either(fits(pattern, hook.output)),
             Condition::Version6(v6) => either(*v6 == point.ipv6),
             Condition::Any(several) => {
-                let mut any = Set::NONE;
+                let mut any = Truth::any_of(several, Set::ALL);
                 for what in several {
-                    let Some(set) = self.plain(what, point)? else { return Ok(None) };
-                    any = self.space.store.or(any, set)?;
+                    let Some(one) = self.plain(what, point)? else { return Ok(None) };
+                    any = self.or(any, one)?;
                 }
-                any
+                return Ok(Some(any));
             }
             what => return self.space.condition(what, point.ipv6, hook.view),
-        }))
+        };
+        Ok(Some(Truth { holding, known: Set::ALL }))
+    }
+
+    fn or(&mut self, a: Truth, b: Truth) -> Result<Truth, TooLarge> {
+        let holding = self.space.store.or(a.holding, b.holding)?;
+        Ok(Truth { holding, known: self.space.store.or(a.known, b.known)? })
     }
 
     /// For which packets a condition is true, and for which that is known at all.
@@ -234,8 +239,10 @@ impl Walk<'_> {
             Condition::Tos(value, mask) => self.by_ds(of, map, *value, *mask)?,
             Condition::Any(several) => return self.any(several, point, of, map),
             what => {
-                let named = self.plain(what, point)?.unwrap_or(Set::ALL);
-                self.space.store.and(of, named)?
+                let all = Truth { holding: Set::ALL, known: Set::ALL };
+                let Truth { holding, known } = self.plain(what, point)?.unwrap_or(all);
+                let (holding, known) = (self.space.store.and(of, holding)?, self.space.store.and(of, known)?);
+                return Ok(Truth { holding, known });
             }
         };
         Ok(Truth { holding: matched, known: of })
@@ -248,11 +255,10 @@ impl Walk<'_> {
         of: Set,
         map: Map,
     ) -> Result<Truth, TooLarge> {
-        let mut any = Truth { holding: Set::NONE, known: if several.is_empty() { of } else { Set::NONE } };
+        let mut any = Truth::any_of(several, of);
         for what in several {
             let one = self.truth(what, point, of, map)?;
-            any.holding = self.space.store.or(any.holding, one.holding)?;
-            any.known = self.space.store.or(any.known, one.known)?;
+            any = self.or(any, one)?;
         }
         Ok(any)
     }

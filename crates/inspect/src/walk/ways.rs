@@ -152,7 +152,9 @@ impl Vocabulary {
 impl Walked {
     /// Before any packet went anywhere.
     pub(crate) fn nowhere(reading: &PolicyModel) -> Result<Walked, TooLarge> {
-        let words = Vocabulary { inputs: vec![String::new()], connmarks: vec![0], counted: Vec::new() };
+        let linux = reading.kernel().linux;
+        let words =
+            Vocabulary { inputs: vec![String::new()], connmarks: vec![0], counted: Vec::new(), linux };
         Ok(Walked::begin(reading, Space::new(words)?))
     }
 
@@ -656,6 +658,6 @@ fn vocabulary(reading: &PolicyModel) -> Result<Vocabulary, TooLarge> {
         bounds.sort_unstable();
         bounds.dedup();
     }
-    let words = Vocabulary { inputs, connmarks: vec![0], counted };
+    let words = Vocabulary { inputs, connmarks: vec![0], counted, linux: reading.kernel().linux };
     words.fits().then_some(words).ok_or(TooLarge)
 }

@@ -94,7 +94,7 @@ leaves by eth0
    priority 4 is band 1 by the map: 20:2
    class 20:2
 ends: eth0 1:1 1:20 20:2, pfifo by default
-  the pfifo holds 1000 packets: at worst 999 of 1514 bytes are ahead, 1.51 MB: 12.1 s at the 1 Mbit/s it \
+  the pfifo holds 1000 packets: at worst 999 of 1514 bytes are ahead and one has just left, 1.51 MB: 12.1 s at the 1 Mbit/s it \
   may have when no other class sends
   bands before this one are served first: it waits while they have packets that may leave, indefinitely if \
   they always do

@@ -50,7 +50,7 @@ fn queues_in_which_others_go_ahead_say_so() {
     let hhf = of("hhf");
     assert!(hhf.contains("is not worked out here") && !hhf.contains(" s at the "), "{hhf}");
     let fq = of("fq maxrate 2mbit flow_limit 50");
-    assert!(fq.contains("593 ms at the 1 Mbit/s it has, while no other flow has packets here"), "{fq}");
+    assert!(fq.contains("606 ms at the 1 Mbit/s it has, while no other flow has packets here"), "{fq}");
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn where_shapers_count_differently_no_time_is_given() {
              tc qdisc add dev eth0 parent 2:1 handle 3: pfifo limit 30\n"
         ))
     };
-    assert!(buckets("").contains("351 ms at the 1 Mbit/s it has"), "{}", buckets(""));
+    assert!(buckets("").contains("363 ms at the 1 Mbit/s it has"), "{}", buckets(""));
     let uneven = buckets("overhead 1514");
     assert!(uneven.contains("count packets differently") && !uneven.contains(" ms at "), "{uneven}");
     let limit = |ul: &str| {

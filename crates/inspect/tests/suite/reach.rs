@@ -5,7 +5,7 @@ use crate::common;
 use common::reading;
 use tidegate_gateway::{DeviceId, EgressPath};
 use tidegate_inspect::{Arrival, Packet, PacketEntry, Prober, Reached};
-use tidegate_packet::{RandomSource, Seeded};
+use tidegate_packet::{Handle, RandomSource, Seeded};
 use tidegate_policy::netfilter::Connstate;
 
 const TREE: &str = "\
@@ -368,6 +368,60 @@ fn sets_and_engine_agree_on_fragments_of_ipv6() {
         }
     }
     assert!(compared > 1000 && exact > 500, "{compared}, {exact}");
+}
+
+/// Rules of ip6tables behind one extension header: what they find is exact.
+#[test]
+fn sets_and_engine_agree_on_rules_behind_extension_headers() {
+    let conditions = [
+        "-p udp",
+        "! -p udp",
+        "-p 44",
+        "! -p 51",
+        "-p udp --dport 53",
+        "-p udp ! --dport 53",
+        "-p udp -m multiport --dports 53,80",
+        "-p udp -m multiport ! --dports 53,80",
+        "-p tcp --syn",
+        "-p tcp --dport 0:60",
+        "-p icmpv6 --icmpv6-type 128",
+        "-p icmpv6 ! --icmpv6-type 128",
+    ];
+    let (mut draws, mut compared, mut marked) = (Seeded::new(37), 0, 0);
+    for _ in 0..60 {
+        let mut text = TREE.to_owned();
+        for (mark, class) in [(1, "1:10"), (2, "1:20"), (3, "1:30")] {
+            text.push_str(&format!("tc filter add dev eth0 parent 1: handle {mark} fw classid {class}\n"));
+            let condition = one_of(&mut draws, &conditions);
+            text.push_str(&format!(
+                "ip6tables -t mangle -A POSTROUTING {condition} -j MARK --set-mark {mark}\n"
+            ));
+        }
+        let reading = reading(&["eth0"], &text);
+        let reached = Reached::of(&reading).expect("it is small");
+        let mut prober = Prober::new(&reading);
+        let eth0 = prober.device("eth0").expect("eth0");
+        for _ in 0..40 {
+            let first = one_of(&mut draws, &["44", "44", "0", "60", "43", "17", "6", "51"]);
+            let next = one_of(&mut draws, &["17", "17", "6", "58", "51", "59"]);
+            let place = one_of(&mut draws, &["0", "1", "8", "9"]);
+            let (port, flags) = (one_of(&mut draws, &["53", "80"]), one_of(&mut draws, &["2", "16"]));
+            let length = one_of(&mut draws, &["44", "49", "51", "52", "61", "62", "90"]);
+            let words = format!(
+                "proto {first} 2001:db8::1 > 2001:db8::2 len {length} byte 40={next} byte 41=0 byte 43={place} \
+                 byte 48=128 byte 50=0 byte 51={port} byte 61={flags}"
+            );
+            let Ok(packet) = Packet::parse(&words) else { continue };
+            let course = PacketEntry::Leaves(eth0, EgressPath::Local);
+            let way = prober.travel(&packet, course);
+            let waits = way.stop_at(eth0).and_then(|stop| stop.leaf_class()).expect("it waits");
+            let handles = reached.classes(&reading, &packet, way.state, "eth0", course);
+            assert_eq!(handles.last(), Some(&waits), "{packet}, {handles:?}\n{text}");
+            compared += 1;
+            marked += usize::from(waits != Handle::new(1, 0x30));
+        }
+    }
+    assert!(compared > 1000 && marked > 300, "{compared}, {marked}");
 }
 
 /// A queue on an ifb for what arrives at eth1, and filters there that write and redirect.

@@ -4,7 +4,8 @@ use super::waits::at_worst;
 use crate::common::{check_finding, silent};
 use tidegate_inspect::Rule;
 
-const LONG: &str = "the pfifo holds 1000 packets: at worst 999 of 1514 bytes are ahead, 1.51 MB";
+const LONG: &str =
+    "the pfifo holds 1000 packets: at worst 999 of 1514 bytes are ahead and one has just left, 1.51 MB";
 
 /// The topmost class has no one to borrow from, whatever its ceil is; nor has one without a parent.
 #[test]
@@ -49,11 +50,11 @@ fn behind_other_bands_nothing_is_assured() {
     indefinitely if they always do\n";
     let tbf = "tc qdisc add dev eth0 root handle 1: prio priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\n\
                tc qdisc add dev eth0 parent 1:3 handle 30: tbf rate 1mbit burst 5k limit 15140";
-    let output = "the bucket's queue holds 15.1 kB, all of which may be ahead: 121 ms at the 1 Mbit/s it may \
-    have when no other class sends\n";
+    let output = "the bucket's queue holds 15.1 kB, all of which may be ahead, and a frame has just left: 133 ms \
+    at the 1 Mbit/s it may have when no other class sends\n";
     assert_eq!(at_worst(tbf), format!("{output}{first}"));
     let netem = tbf.replace("tbf rate 1mbit burst 5k limit 15140", "netem rate 1mbit limit 11");
-    assert!(at_worst(&netem).contains("121 ms at the 1 Mbit/s it may have when no other class sends\n"));
+    assert!(at_worst(&netem).contains("133 ms at the 1 Mbit/s it may have when no other class sends\n"));
     let ets = "tc qdisc add dev eth0 root handle 1: tbf rate 8mbit burst 10k latency 1s\n\
                tc qdisc add dev eth0 parent 1:1 handle 2: ets bands 3 strict 1 quanta 3000 1514 priomap 2 2 2 2";
     assert!(at_worst(ets).contains("strict bands are served first"), "{}", at_worst(ets));
@@ -63,7 +64,8 @@ fn behind_other_bands_nothing_is_assured() {
 #[test]
 fn fq_limits_each_flow_to_its_rate() {
     let text = "tc qdisc add dev eth0 root handle 1: fq maxrate 2mbit flow_limit 51";
-    let output = "holds 51 packets: at worst 50 of 1514 bytes are ahead, 75.7 kB: 303 ms at the 2 Mbit/s it";
+    let output = "holds 51 packets: at worst 50 of 1514 bytes are ahead and one has just left, 77.2 kB: 309 ms \
+    at the 2 Mbit/s it";
     assert!(at_worst(text).contains(output), "{}", at_worst(text));
     assert!(at_worst(text).contains("between two turns\n"), "{}", at_worst(text));
 }

@@ -27,7 +27,8 @@ fn the_queue_inside_netem_is_explained() {
     assert_eq!(
         story("delay 20ms rate 1mbit limit 100", ""),
         "netem holds it back for 20.0 ms, and until its rate of 1 Mbit/s lets it go\n\
-         the queue inside netem holds 100 packets: at worst 99 of 1514 bytes are ahead, 150 kB: 1.2 s at the \
+         the queue inside netem holds 100 packets: at worst 99 of 1514 bytes are ahead and one has \
+         just left, 151 kB: 1.2 s at the \
          1 Mbit/s it has\n"
     );
     let bucket = "tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 1mbit burst 5k limit 15000";
@@ -35,7 +36,7 @@ fn the_queue_inside_netem_is_explained() {
         story("delay 20ms", bucket),
         format!(
             "{delay}then it waits in tbf 10:, which hangs in netem\nthe queue holds 15 kB, all of which may \
-            be ahead: 120 ms at the 1 Mbit/s it has\nnetem 1: takes no more than 1000 packets, those that \
+            be ahead, and a frame has just left: 132 ms at the 1 Mbit/s it has\nnetem 1: takes no more than 1000 packets, those that \
             wait below it included\n"
         )
     );
@@ -52,12 +53,12 @@ fn frames_cost_what_the_size_table_has() {
         .split_once("the queue holds")
         .map_or_else(String::new, |(_, output)| format!("the queue holds{output}"))
     };
-    let ahead = "the queue holds 101 packets: at worst 100 of 1514 bytes are ahead, 151 kB";
+    let ahead = "the queue holds 101 packets: at worst 100 of 1514 bytes are ahead and one has just left, 153 kB";
     assert_eq!(of(""), format!("{ahead}: 1.2 s at the 1 Mbit/s it has\n"));
     // 1,514 and 44 bytes take 33 cells of 48 bytes, 53 on the line.
     assert_eq!(
         of("stab overhead 44 linklayer atm"),
-        format!("{ahead}, which stab counts as 175 kB: 1.4 s at the 1 Mbit/s it has\n")
+        format!("{ahead}, which stab counts as 177 kB: 1.4 s at the 1 Mbit/s it has\n")
     );
 }
 
@@ -116,7 +117,7 @@ tc qdisc add dev eth0 parent 1:10 handle 10: {queue}"
     };
     let bytes = of("bfifo limit 6k");
     assert!(
-        bytes.contains("the queue holds 6.14 kB, all of which may be ahead: 8.2 ms at the 6 Mbit/s"),
+        bytes.contains("the queue holds 6.14 kB, all of which may be ahead, and a frame has just left: 10 ms at the 6 Mbit/s"),
         "{bytes}"
     );
     let short = of("fq_codel quantum 300");
@@ -148,7 +149,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 5060 0xff
     assert_eq!(
         waits(shared, "udp 10.0.0.1:4000 > 10.9.0.1:53"),
         "eth0 1:1 1:20, pfifo 8001:
-  the queue holds 50 packets: at worst 49 of 1514 bytes are ahead, 74.2 kB: 59 ms at the 10 Mbit/s it may \
+  the queue holds 50 packets: at worst 49 of 1514 bytes are ahead and one has just left, 75.7 kB: 61 ms at the 10 Mbit/s it may \
   have when no other class sends
   its link sharing is a weight, not a rate: what others send decides how much it gets beside them
 "
@@ -251,12 +252,12 @@ fn a_class_counts_frames_with_its_own_framing() {
     assert!(turns.contains(output), "{turns}");
     assert_eq!(
         at_worst(&policy("pfifo limit 101")),
-        "the queue holds 101 packets: at worst 100 of 1514 bytes are ahead, 151 kB, which the shaper counts \
-        as 175 kB: 40 ms at the 35 Mbit/s it has\n"
+        "the queue holds 101 packets: at worst 100 of 1514 bytes are ahead and one has just left, 153 kB, which the shaper counts \
+        as 177 kB: 40 ms at the 35 Mbit/s it has\n"
     );
     assert_eq!(
         at_worst(&policy("bfifo limit 151400")),
-        "the queue holds 151 kB, all of which may be ahead: 40 ms at the 35 Mbit/s it has\n"
+        "the queue holds 151 kB, all of which may be ahead, and a frame has just left: 40 ms at the 35 Mbit/s it has\n"
     );
 }
 

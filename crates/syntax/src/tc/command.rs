@@ -5,8 +5,8 @@ use super::help::help_of;
 use super::words::{Words, begins};
 use super::{build, size_table};
 use crate::number::u32_in;
-use crate::units::{parse_classid, parse_handle, parse_time};
-use crate::{Env, Refusal};
+use crate::units::{parse_classid, parse_handle, time_by};
+use crate::{Env, Refusal, TcVersion};
 use tidegate_packet::Handle;
 use tidegate_policy::{ClassOp, Estimator, Op, QdiscOp, SharedBlocks, Verb};
 
@@ -111,7 +111,7 @@ pub(super) fn qdisc(
             }
             "parent" => parent(&mut op.parent, words)?,
             _ if begins(word, "stab") => op.stab = Some(size_table::parse(words)?),
-            _ if begins(word, "estimator") => estimator_once(&mut op.estimator, words)?,
+            _ if begins(word, "estimator") => estimator_once(&mut op.estimator, words, env.tc)?,
             _ if begins(word, "ingress_block") => {
                 op.blocks.ingress = block_of(words, "invalid ingress block index value")?;
             }
@@ -163,7 +163,7 @@ pub(super) fn class(verb: Verb, words: &mut Words<'_>, env: &Env) -> Result<TcCo
             }
             "parent" => parent(&mut op.parent, words)?,
             "help" => return Ok(help_of(Some(Object::Class))),
-            _ if begins(word, "estimator") => estimator_once(&mut op.estimator, words)?,
+            _ if begins(word, "estimator") => estimator_once(&mut op.estimator, words, env.tc)?,
             kind => {
                 op.kind = Some(kind.into());
                 op.params = Some(build::class(kind, &op.dev, env, words)?);
@@ -341,10 +341,10 @@ pub(super) fn class_id(text: &str, why: &str, place: usize) -> Result<Handle, Re
 }
 
 /// `estimator INTERVAL CONSTANT`: how often the rate is measured, and how long it is remembered.
-pub(super) fn estimator(words: &mut Words<'_>) -> Result<Estimator, Refusal> {
+pub(super) fn estimator(words: &mut Words<'_>, tc: TcVersion) -> Result<Estimator, Refusal> {
     let mut time = |why: &str| {
         let text = words.need()?;
-        parse_time(text).ok_or_else(|| Refusal::wrong(why, "estimator").at(words.last()))
+        time_by(text, tc).ok_or_else(|| Refusal::wrong(why, "estimator").at(words.last()))
     };
     let every = time("invalid estimator interval")?;
     let remembered = time("invalid estimator time constant")?;
@@ -365,8 +365,12 @@ fn estimator_of(every_us: u32, remembered_us: u32) -> Option<Estimator> {
 }
 
 /// Skips an estimator where none is modelled: on a filter.
-pub(super) fn estimator_aside(words: &mut Words<'_>, notes: &mut Notes) -> Result<(), Refusal> {
-    estimator(words)?;
+pub(super) fn estimator_aside(
+    words: &mut Words<'_>,
+    notes: &mut Notes,
+    tc: TcVersion,
+) -> Result<(), Refusal> {
+    estimator(words, tc)?;
     notes
         .aside
         .push("the rate estimator of a filter is not modelled: it only adds a line of statistics".into());
@@ -374,12 +378,16 @@ pub(super) fn estimator_aside(words: &mut Words<'_>, notes: &mut Notes) -> Resul
 }
 
 /// A second `estimator` is refused.
-fn estimator_once(given: &mut Option<Estimator>, words: &mut Words<'_>) -> Result<(), Refusal> {
+fn estimator_once(
+    given: &mut Option<Estimator>,
+    words: &mut Words<'_>,
+    tc: TcVersion,
+) -> Result<(), Refusal> {
     if given.is_some() {
         let text = words.need()?;
         return Err(Refusal::duplicate("estimator", text).at(words.last()));
     }
-    *given = Some(estimator(words)?);
+    *given = Some(estimator(words, tc)?);
     Ok(())
 }
 

@@ -96,7 +96,7 @@ pub(super) fn filter(
                 chain = Some(chain_of(text, words.last())?);
             }
             _ if begins(word, "estimator") => {
-                estimator_aside(words, notes)?;
+                estimator_aside(words, notes, env.tc)?;
                 estimates = Some(words.last());
             }
             _ if begins(word, "help") => return Ok(help_of(Some(Object::Filter))),

@@ -2,7 +2,7 @@
 
 use super::words::{Words, begins};
 use crate::number::{float_prefix, i32_in, u8_in, u16_in, u32_in};
-use crate::units::{parse_nanos, parse_percent, parse_rate, parse_size, parse_size_cell, parse_time};
+use crate::units::{nanos_by, parse_percent, parse_size, parse_size_cell, rate_by, time_by};
 use crate::{Env, Refusal};
 use tidegate_packet::Rate;
 use tidegate_policy::spec::{Clash, Help, KindSpec, OptionSpec, Repeat, ValueKind, Within};
@@ -258,7 +258,8 @@ impl Reader<'_> {
             ValueKind::Priomap => Value::Map(Vec::new()),
             takes => {
                 let text = words.need()?;
-                if takes == ValueKind::Nanos && parse_nanos(text).is_some_and(|ns| u32::try_from(ns).is_err())
+                if takes == ValueKind::Nanos
+                    && nanos_by(text, self.env.tc).is_some_and(|ns| u32::try_from(ns).is_err())
                 {
                     return Err(Refusal::new(1, format!("Illegal (out of range) \"{}\"", option.blame))
                         .at(words.last())
@@ -318,14 +319,13 @@ impl Reader<'_> {
             ValueKind::Hex16 => u16_in(text, 16).map(|n| Value::Number(n.into())).ok_or_else(plain),
             ValueKind::Size => parse_size(text).map(Value::Number).ok_or_else(plain),
             ValueKind::SizeCell => parse_size_cell(text).map(|(size, _)| Value::Cell(size)).ok_or_else(plain),
-            ValueKind::Time => parse_time(text).map(Value::Number).ok_or_else(plain),
-            ValueKind::Nanos => parse_nanos(text).map(|ns| Value::Number(ns as u32)).ok_or_else(plain),
-            ValueKind::LinkLayer => link_layer(text).map(Value::Layer).ok_or_else(plain),
-            ValueKind::Rate | ValueKind::Rate32 if text.contains('%') => self.percent(text).map(Value::Rate),
-            ValueKind::Rate => parse_rate(text).map(Value::Rate).ok_or_else(plain),
-            ValueKind::Rate32 => {
-                parse_rate(text).filter(|rate| rate.0 >> 32 == 0).map(Value::Rate).ok_or_else(plain)
+            ValueKind::Time => self.time(text).map(Value::Number),
+            ValueKind::Nanos => {
+                nanos_by(text, self.env.tc).map(|ns| Value::Number(ns as u32)).ok_or_else(plain)
             }
+            ValueKind::LinkLayer => link_layer(text).map(Value::Layer).ok_or_else(plain),
+            ValueKind::Rate => self.rate(text).map(Value::Rate),
+            ValueKind::Rate32 => self.rate32(text).map(|rate| Value::Rate(Rate(rate.into()))),
             // Characters after the number are ignored.
             ValueKind::Fraction => {
                 float_prefix(text).map(|(number, _)| Value::Fraction(number)).ok_or_else(plain)
@@ -333,7 +333,7 @@ impl Reader<'_> {
             ValueKind::Selector => selector(text),
             ValueKind::TimeOrPackets => match packets_in(text) {
                 Some(packets) => u32_in(packets, 10).map(Value::Packets).ok_or_else(plain),
-                None => parse_time(text).map(Value::Number).ok_or_else(plain),
+                None => self.time(text).map(Value::Number),
             },
             ValueKind::Percent
             | ValueKind::Words(_)
@@ -344,14 +344,24 @@ impl Reader<'_> {
         }
     }
 
-    /// A rate that must fit 32 bits of bytes per second, or tc's first error line for one that it cannot
-    /// read.
+    /// A time in microseconds.
+    pub(super) fn time(&self, text: &str) -> Result<u32, String> {
+        time_by(text, self.env.tc).ok_or_else(String::new)
+    }
+
+    /// A rate, or tc's first error line for one that it cannot read.
+    pub(super) fn rate(&self, text: &str) -> Result<Rate, String> {
+        match text.contains('%') {
+            true => self.percent(text),
+            false => rate_by(text, self.env.tc).ok_or_else(String::new),
+        }
+    }
+
+    /// A rate that must fit 32 bits of bytes per second.
     pub(super) fn rate32(&self, text: &str) -> Result<u32, String> {
-        let rate = match text.contains('%') {
-            true => self.percent(text)?,
-            false => parse_rate(text).ok_or_else(String::new)?,
-        };
-        u32::try_from(rate.0).map_err(|_| String::new())
+        let is_finite = float_prefix(text).is_some_and(|(number, _)| number.is_finite());
+        let rate = self.rate(text)?;
+        u32::try_from(rate.0).ok().filter(|_| is_finite).ok_or_else(String::new)
     }
 
     fn percent(&self, text: &str) -> Result<Rate, String> {

@@ -6,7 +6,7 @@ use super::help::help_of;
 use super::words::{Words, begins};
 use super::{actions, build, chain, command, filter, get};
 use crate::units::parse_rate;
-use crate::{Env, Refusal};
+use crate::{Env, Refusal, TcChange};
 
 /// Reads a command line of tc, without the program's name.
 ///
@@ -58,7 +58,7 @@ pub fn parse(args: &[String], env: &Env) -> Result<TcCommandLine, Refusal> {
     if let Some(file) = batch {
         return Ok(done(TcCommand::Batch { file, force }, flags, notes));
     }
-    object(&mut words, flags, notes, env).map_err(|refusal| below_zero(refusal, args))
+    object(&mut words, flags, notes, env).map_err(|refusal| below_zero(refusal, args, env))
 }
 
 /// Reads a line of a batch file: an object and its words, no options before it.
@@ -66,13 +66,15 @@ pub fn parse(args: &[String], env: &Env) -> Result<TcCommandLine, Refusal> {
 /// # Errors
 /// As for [`parse`].
 pub fn parse_line(args: &[String], flags: ShowFlags, env: &Env) -> Result<TcCommandLine, Refusal> {
-    object(&mut Words::new(args), flags, Notes::default(), env).map_err(|refusal| below_zero(refusal, args))
+    object(&mut Words::new(args), flags, Notes::default(), env)
+        .map_err(|refusal| below_zero(refusal, args, env))
 }
 
 /// The refusal of a rate that tc 6.1 takes for an enormous one (`htb rate -5kbit` is 18446744 Tbit/s) in
 /// tidegate's own name: no tool refuses it.
-fn below_zero(refusal: Refusal, args: &[String]) -> Refusal {
-    let place = refusal.word.filter(|at| *at > 0 && *at < args.len());
+fn below_zero(refusal: Refusal, args: &[String], env: &Env) -> Refusal {
+    let taken = !env.tc.has(TcChange::NumberBounds);
+    let place = refusal.word.filter(|at| taken && *at > 0 && *at < args.len());
     let Some((option, text, at)) = place.map(|at| (args[at - 1].as_str(), &args[at], at)) else {
         return refusal;
     };

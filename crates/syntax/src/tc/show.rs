@@ -1,9 +1,10 @@
 //! What the three listings share: lines and members, written once for text and JSON.
 
 use super::command_line::ShowFlags;
+use crate::TcVersion;
 use crate::json::Json;
 use crate::number::general;
-use crate::units::{print_rate, print_size, print_time};
+use crate::units::{print_rate, print_size_by, print_time};
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::QueueStats;
 
@@ -11,11 +12,17 @@ use tidegate_policy::dump::QueueStats;
 pub(super) struct Entry {
     pub(super) text: String,
     pub(super) members: Vec<(&'static str, Json)>,
+    /// The release of tc that lists it.
+    tc: TcVersion,
 }
 
 impl Entry {
+    /// Of what lists no amounts, such as filters.
     pub(super) fn new() -> Entry {
-        Entry { text: String::new(), members: Vec::new() }
+        Entry::by(TcVersion::default())
+    }
+    pub(super) fn by(tc: TcVersion) -> Entry {
+        Entry { text: String::new(), members: Vec::new(), tc }
     }
     /// Text only.
     pub(super) fn say(&mut self, text: &str) {
@@ -48,9 +55,13 @@ impl Entry {
             self.members.push((key, Json::Bool(true)));
         }
     }
+    /// An amount in words.
+    pub(super) fn amount(&self, bytes: u32) -> String {
+        print_size_by(bytes, self.tc)
+    }
     /// An amount: `text` around it in the listing, a number in JSON.
     pub(super) fn size(&mut self, key: &'static str, bytes: u32, text: &str) {
-        self.number(key, bytes, &text.replace("{}", &print_size(bytes)));
+        self.number(key, bytes, &text.replace("{}", &self.amount(bytes)));
     }
 
     /// The two lines of counters. `sent` is missing where the kernel keeps none (flows).

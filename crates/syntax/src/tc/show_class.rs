@@ -42,7 +42,7 @@ fn entry(dump: &ClassDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
         Some(qdisc) if id.qdisc() == qdisc => Handle(id.0 & 0xffff).to_string(),
         _ => id.to_string(),
     };
-    let mut entry = Entry::new();
+    let mut entry = Entry::by(flags.tc);
     let kind = dump.kind.name();
     entry.say(&format!("class {kind} {} ", short(dump.classid)));
     entry.member("class", Json::text(kind));
@@ -69,13 +69,13 @@ fn entry(dump: &ClassDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
 }
 
 fn options(dump: &ClassDump, flags: &ShowFlags) -> Entry {
-    let mut entry = Entry::new();
+    let mut entry = Entry::by(flags.tc);
     syntax(dump.kind).show_class(dump, flags, &mut entry);
     entry
 }
 
 fn counters(dump: &ClassDump, flags: &ShowFlags) -> Entry {
-    let mut entry = Entry::new();
+    let mut entry = Entry::by(flags.tc);
     if let Some(stats) = &dump.stats {
         // Flows have no counters of their own for what was sent.
         entry.counters(stats, !matches!(dump.kind.classes(), ClassLayout::Flows | ClassLayout::Priorities));
@@ -125,7 +125,7 @@ fn branch(
         let below = format!("{indent}{}    ", if last { ' ' } else { '|' });
         let inner = children.contains_key(&dump.classid.0);
         if let (Some(stats), true) = (&dump.stats, flags.stats) {
-            let mut entry = Entry::new();
+            let mut entry = Entry::by(flags.tc);
             entry.counters(stats, true);
             let bar = if inner { "|" } else { " " };
             let pad = " "

@@ -25,7 +25,7 @@ pub fn show_qdiscs(dumps: &[QdiscDump], what: &ShowWhat, flags: &ShowFlags) -> S
 }
 
 fn entry(dump: &QdiscDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
-    let mut entry = Entry::new();
+    let mut entry = Entry::by(flags.tc);
     let handle = handle_text(dump.handle);
     entry.say(&format!("qdisc {} {handle}", dump.kind.name()));
     entry.member("kind", Json::text(dump.kind.name()));
@@ -58,7 +58,7 @@ fn entry(dump: &QdiscDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
         }
     }
     let syntax = syntax(dump.kind);
-    let mut options = Entry::new();
+    let mut options = Entry::by(flags.tc);
     syntax.show(dump, flags, &mut options);
     entry.say(&options.text);
     entry.member("options", Json::Object(options.members));

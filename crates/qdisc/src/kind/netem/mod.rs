@@ -182,6 +182,7 @@ impl Netem {
     /// taken.
     pub(crate) fn change_partly(&mut self, params: &NetemParams) {
         let NetemParams { limit, latency_ns, jitter_ns, gap, loss, .. } = *params;
+        let jitter_ns = bounded(jitter_ns);
         self.params = NetemParams { limit, latency_ns, jitter_ns, gap, loss, ..self.params.clone() };
         if params.distribution.is_some() {
             self.params.distribution.clone_from(&params.distribution);
@@ -222,7 +223,9 @@ impl Netem {
         }
         self.loss.set(params.loss);
         keep_unsaid(&mut self.params, before);
-        if let Some(slot) = &params.slot {
+        self.params.jitter_ns = bounded(self.params.jitter_ns);
+        if let Some(slot) = self.params.slot.as_mut().filter(|_| params.slot.is_some()) {
+            slot.dist_jitter_ns = bounded(slot.dist_jitter_ns);
             let any = slot.min_delay_ns | slot.max_delay_ns | slot.dist_jitter_ns != 0;
             self.slot = Slot { next: if any { cx.now.0 } else { 0 }, ..full(slot) };
         }
@@ -307,10 +310,7 @@ impl Netem {
                 let width = slot.max_delay_ns.wrapping_sub(slot.min_delay_ns);
                 slot.min_delay_ns.wrapping_add(i64::from(draw).wrapping_mul(width) >> 32)
             }
-            Some(table) => {
-                let jitter = slot.dist_jitter_ns.unsigned_abs().min(i32::MAX as u64) as i64;
-                around(slot.dist_delay_ns, jitter, draw, Some(table))
-            }
+            Some(table) => around(slot.dist_delay_ns, slot.dist_jitter_ns, draw, Some(table)),
         };
         self.slot = Slot { next: cx.now.0.wrapping_add_signed(wait), ..full(slot) };
     }
@@ -344,6 +344,11 @@ fn keep_unsaid(params: &mut NetemParams, before: NetemParams) {
     params.rate = params.rate.or(before.rate);
     params.ecn |= before.ecn;
     params.slot = params.slot.take().or(before.slot);
+}
+
+/// A jitter as far as it fits the 32 bits of what it is scaled with.
+fn bounded(jitter_ns: i64) -> i64 {
+    jitter_ns.unsigned_abs().min(i32::MAX as u64) as i64
 }
 
 /// A burst that has not begun.

@@ -7,8 +7,8 @@ use crate::tc::options::link_layer;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::units::{
-    bytes_of, fine_bytes_of, fine_ticks_of, parse_rate, parse_size, parse_size_cell, print_rate,
-    print_size_of, ticks_of,
+    SHORTER_BURST, bucket_by, burst_out_of_range, bytes_of, fine_bytes_of, fine_ticks_of, parse_size,
+    parse_size_cell, print_rate, print_size_by, rate_by, ticks_of,
 };
 use crate::{Env, Refusal};
 use crate::{TcChange, TcVersion};
@@ -54,11 +54,13 @@ struct PoliceWords {
     packets_burst: Option<u64>,
     exceed: Option<Control>,
     conform: Option<Control>,
+    /// The release of tc that reads them.
+    tc: TcVersion,
 }
 
 /// Reads the words after `police`; beside it its number.
 pub(super) fn parse(words: &mut Words<'_>, tc: TcVersion) -> Result<(Police, u32), Failed> {
-    let mut given = PoliceWords::default();
+    let mut given = PoliceWords { tc, ..PoliceWords::default() };
     words.peek().ok_or_else(|| Refusal::incomplete().at(words.place()))?;
     while let Some(word) = words.peek() {
         if !given.take(word, words)? {
@@ -66,7 +68,7 @@ pub(super) fn parse(words: &mut Words<'_>, tc: TcVersion) -> Result<(Police, u32
         }
         given.any = true;
     }
-    given.finish(tc)
+    given.finish()
 }
 
 /// The option that a word is or, where tc looks no further than the word goes, begins; else the word itself.
@@ -208,7 +210,7 @@ impl PoliceWords {
             _ => &mut self.peak,
         };
         once(slot, name, text, words.last())?;
-        let rate = parse_rate(text);
+        let rate = rate_by(text, self.tc);
         *slot = Some(rate.ok_or_else(|| wrong(text, name, words.last(), "a rate such as 1mbit"))?);
         Ok(())
     }
@@ -248,9 +250,9 @@ impl PoliceWords {
         Ok(())
     }
 
-    fn finish(self, tc: TcVersion) -> Result<(Police, u32), Failed> {
+    fn finish(self) -> Result<(Police, u32), Failed> {
         self.check()?;
-        let ticks = |rate, units| match tc.has(TcChange::FineTicks) {
+        let ticks = |rate, units| match self.tc.has(TcChange::FineTicks) {
             true => fine_ticks_of(rate, units, true),
             false => ticks_of(rate, units),
         };
@@ -261,11 +263,15 @@ impl PoliceWords {
             linklayer: self.layer,
         };
         let rate = self.rate.filter(|rate| rate.0 > 0);
+        let bytes = self.burst.map_or(0, |(bytes, _)| bytes);
+        let bucket = rate.map_or(Some(Ticks::default()), |rate| bucket_by(rate, bytes, true, self.tc));
+        let Some(burst) = bucket else {
+            return Err(Failed::say(burst_out_of_range("POLICE"), SHORTER_BURST));
+        };
         let (packets, packets_burst) = (self.packets.unwrap_or(0), self.packets_burst.unwrap_or(0));
         let police = Police {
             rate: rate.map(spec),
-            burst: rate
-                .map_or_else(Default::default, |rate| ticks(rate, self.burst.map_or(0, |(bytes, _)| bytes))),
+            burst,
             mtu: self.longest(),
             peak: self.peak.map(spec),
             average: self.average,
@@ -294,8 +300,10 @@ impl PoliceWords {
 
     /// As tc complains, in its order.
     fn check(&self) -> Result<(), Failed> {
-        let metered =
-            self.rate.is_some() || self.average.is_some() || self.mtu.is_some() || self.packets.is_some();
+        let metered = self.rate.is_some_and(|rate| rate.0 > 0)
+            || self.average.is_some()
+            || self.mtu.is_some()
+            || self.packets.is_some();
         let fail = |line: &str, remedy: &str| Err(Failed::say(line, remedy));
         if !self.any {
             return fail("", "police needs a rate and a burst: police rate 1mbit burst 10k drop");
@@ -343,7 +351,7 @@ impl PoliceWords {
 fn show(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     let Act::Police(police) = &dump.action.act else { return };
     let bytes_of = if flags.tc.has(TcChange::FineTicks) { fine_bytes_of } else { bytes_of };
-    let size = |bytes| print_size_of(bytes, flags.tc);
+    let size = |bytes| print_size_by(bytes, flags.tc);
     let index = dump.action.index;
     let rate = police.rate.map_or(Rate(0), |spec| spec.rate);
     entry.number("index", index, &format!(" police {index:#x} rate {}", print_rate(rate, flags.iec)));

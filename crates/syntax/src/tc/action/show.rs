@@ -26,7 +26,7 @@ pub(in crate::tc) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut
     }
     let mut list = Vec::new();
     for (order, action) in (1..).zip(actions) {
-        let mut one = Entry::new();
+        let mut one = Entry::by(flags.tc);
         one.say(&format!("\n\taction order {order}: "));
         one.member("order", Json::number(order));
         body(action, flags, &mut one);
@@ -43,7 +43,7 @@ pub(in crate::tc) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut
 fn brief(actions: &[ActionDump], flags: &ShowFlags, entry: &mut Entry) {
     let mut list = Vec::new();
     for (order, dump) in (1..).zip(actions) {
-        let mut one = Entry::new();
+        let mut one = Entry::by(flags.tc);
         one.say(&format!("\n\taction order {order}: "));
         one.member("order", Json::number(order));
         let kind = dump.action.act.kind();
@@ -67,7 +67,7 @@ fn brief(actions: &[ActionDump], flags: &ShowFlags, entry: &mut Entry) {
             "tunnel_key" => "tunnel_key ",
             _ => "",
         });
-        let mut more = Entry::new();
+        let mut more = Entry::by(flags.tc);
         if flags.stats {
             counts(dump, &mut more);
         }
@@ -106,7 +106,7 @@ pub fn show_actions(dumps: &[ActionDump], what: &ShowActions, flags: &ShowFlags)
 
 /// One action: unlike in a filter's list, `not_in_hw` is shown for each.
 fn alone(order: u32, dump: &ActionDump, flags: &ShowFlags) -> Entry {
-    let mut entry = Entry::new();
+    let mut entry = Entry::by(flags.tc);
     entry.say(&format!("\n\taction order {order}: "));
     entry.member("order", Json::number(order));
     what(dump, flags, &mut entry);

@@ -8,7 +8,7 @@ use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
 use crate::tc::spelling::ListedValue;
 use crate::tc::words::Words;
-use crate::units::{parse_rate, parse_size, parse_time, print_rate, print_size, print_time};
+use crate::units::{parse_size, print_rate, print_size, print_time, rate_by};
 use crate::{Refusal, TcChange};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::{CakeFlowStats, CakeStats, CakeTinStats, ClassDump, QdiscDump, Xstats};
@@ -112,7 +112,7 @@ struct Gathered {
 impl Take for Gathered {
     fn option(
         &mut self,
-        _reader: &Reader<'_>,
+        reader: &Reader<'_>,
         option: &'static OptionSpec,
         _word: &str,
         words: &mut Words<'_>,
@@ -121,13 +121,13 @@ impl Take for Gathered {
             return self.flag(option.key).map_err(|refusal| refusal.at(words.last()));
         }
         let text = words.need()?;
-        self.value(option.key, text).map_err(|refusal| refusal.at(words.last()))
+        self.value(reader, option.key, text).map_err(|refusal| refusal.at(words.last()))
     }
 }
 
 impl Gathered {
     /// A word that takes a value.
-    fn value(&mut self, key: &'static str, text: &str) -> Result<(), Refusal> {
+    fn value(&mut self, reader: &Reader<'_>, key: &'static str, text: &str) -> Result<(), Refusal> {
         let params = &mut self.params;
         let remedy = |takes: &str| format!("{key} takes {takes}; \"{text}\" is not one.");
         let illegal = |takes: &str| Refusal::new(1, format!("Illegal \"{key}\"")).remedy(remedy(takes));
@@ -136,12 +136,13 @@ impl Gathered {
         };
         match key {
             "bandwidth" => {
-                params.bandwidth = Some(parse_rate(text).ok_or_else(|| illegal("a rate such as 20mbit"))?);
+                let rate = rate_by(text, reader.env.tc);
+                params.bandwidth = Some(rate.ok_or_else(|| illegal("a rate such as 20mbit"))?);
                 params.autorate = Some(false);
                 self.unlimited = false;
             }
             "rtt" => {
-                let us = parse_time(text).ok_or_else(|| illegal("a time such as 50ms"))?;
+                let us = reader.time(text).map_err(|_| illegal("a time such as 50ms"))?;
                 params.rtt_us = Some(us);
                 params.target_us = Some((us / 20).max(1));
             }
@@ -307,9 +308,9 @@ fn show_stats(stats: &CakeStats, tins: CakeTins, flags: &ShowFlags, entry: &mut 
     entry.number(
         "memory_used",
         stats.memory_used,
-        &format!(" memory used: {}", print_size(stats.memory_used)),
+        &format!(" memory used: {}", entry.amount(stats.memory_used)),
     );
-    entry.number("memory_limit", stats.memory_limit, &format!(" of {}\n", print_size(stats.memory_limit)));
+    entry.number("memory_limit", stats.memory_limit, &format!(" of {}\n", entry.amount(stats.memory_limit)));
     let capacity = format!(" capacity estimate: {}\n", print_rate(stats.capacity, iec));
     entry.number("capacity_estimate", stats.capacity.0, &capacity);
     let (least, most) = stats.network_sizes;

@@ -9,7 +9,6 @@ use crate::tc::early::{BANDWIDTH, PROBABILITY, Terms, computed, usual_burst};
 use crate::tc::options::{Reader, Take, Values};
 use crate::tc::show::{Entry, marks, probability};
 use crate::tc::words::Words;
-use crate::units::print_size;
 use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::spec::OptionSpec;
 use tidegate_policy::{GRED_SETUP, GredFlags, GredParams, GredQueue, GredQueueDump, GredSetup, QdiscParams};
@@ -185,7 +184,7 @@ fn show(params: &GredParams, flags: &ShowFlags, entry: &mut Entry) {
     red_flags(setup.flags, entry);
     let mut members = Vec::new();
     for queue in queues {
-        let mut one = Entry::new();
+        let mut one = Entry::by(flags.tc);
         show_queue(queue, flags, &mut one);
         entry.say(&one.text);
         members.push(Json::Object(one.members));
@@ -229,5 +228,6 @@ fn show_counters(dump: &GredQueueDump, entry: &mut Entry) {
     ] {
         entry.number(key, value, &format!("{before} {value} "));
     }
-    entry.number("bytes", dump.bytes, &format!("({}) ", print_size(dump.bytes as u32)));
+    let amount = entry.amount(dump.bytes as u32);
+    entry.number("bytes", dump.bytes, &format!("({amount}) "));
 }

@@ -6,7 +6,7 @@ use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
-use crate::units::{parse_size, parse_time, print_rate, print_time};
+use crate::units::{parse_size, print_rate, print_time};
 use crate::{Refusal, TcChange};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::{ClassDump, QdiscDump, Xstats};
@@ -176,7 +176,7 @@ fn value_then<'w, T>(
 fn by_slopes(reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ServiceCurve, Misfit> {
     let rate = |text: &str| reader.rate32(text);
     let m1 = value_then("m1", words, rate)?.unwrap_or(0);
-    let d_us = value_then("d", words, time)?.unwrap_or(0);
+    let d_us = value_then("d", words, |text| reader.time(text))?.unwrap_or(0);
     let m2 = value("m2", words, rate)?.ok_or(Misfit::Printed(String::new()))?;
     Ok(ServiceCurve { m1, d_us, m2 })
 }
@@ -185,7 +185,7 @@ fn by_slopes(reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ServiceCurve,
 fn by_bound(reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ServiceCurve, Misfit> {
     let size = |text: &str| parse_size(text).ok_or_else(String::new);
     let umax = value_then("umax", words, size)?.unwrap_or(0);
-    let dmax = value_then("dmax", words, time)?.unwrap_or(0);
+    let dmax = value_then("dmax", words, |text| reader.time(text))?.unwrap_or(0);
     let rate = value("rate", words, |text| reader.rate32(text))?.ok_or(Misfit::Printed(String::new()))?;
     if umax != 0 && dmax == 0 {
         return Err(Misfit::Printed("HFSC: umax given but dmax is zero.\n".into()));
@@ -209,10 +209,6 @@ fn by_bound(reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ServiceCurve, 
         d_us: (f64::from(dmax) - bytes / f64::from(rate)).ceil() as i64 as u32,
         m2: rate,
     })
-}
-
-fn time(text: &str) -> Result<u32, String> {
-    parse_time(text).ok_or_else(String::new)
 }
 
 /// Both curves in one word where they are the same.

@@ -7,7 +7,10 @@ use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Values, rate_spec};
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
-use crate::units::{bytes_of, default_burst, fine_bytes_of, fine_ticks_of, print_rate, print_size, ticks_of};
+use crate::units::{
+    SHORTER_BURST, bucket_by, burst_out_of_range, bytes_of, default_burst, fine_bytes_of, print_rate,
+    print_size,
+};
 use crate::{TcChange, TcVersion};
 use tidegate_policy::dump::{ClassDump, QdiscDump, Xstats};
 use tidegate_policy::{ClassParams, HtbClassParams, HtbParams, LinkLayer, QdiscParams, RateSpec, Ticks};
@@ -81,15 +84,15 @@ fn read_class(values: &Values, tc: TcVersion) -> Result<HtbClassParams, Refusal>
     let burst = |key: &str, spec: &RateSpec| {
         values.number(key).filter(|bytes| *bytes > 0).unwrap_or_else(|| default_burst(spec.rate, mtu))
     };
-    let ticks = |rate, bytes| match tc.has(TcChange::FineTicks) {
-        true => fine_ticks_of(rate, bytes, true),
-        false => ticks_of(rate, bytes),
+    let bucket = |rate, bytes| bucket_by(rate, bytes, true, tc);
+    let Some(buffer) = bucket(rate.rate, burst("burst", &rate)) else {
+        return Err(Refusal::new(1, burst_out_of_range("htb")).remedy(SHORTER_BURST));
     };
     Ok(HtbClassParams {
         rate,
         ceil,
-        buffer: ticks(rate.rate, burst("burst", &rate)),
-        cbuffer: ticks(ceil.rate, burst("cburst", &ceil)),
+        buffer,
+        cbuffer: bucket(ceil.rate, burst("cburst", &ceil)).unwrap_or(Ticks(u32::MAX)),
         quantum: values.number("quantum").unwrap_or(0),
         prio: values.number("prio").unwrap_or(0),
     })

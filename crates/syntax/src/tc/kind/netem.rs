@@ -8,8 +8,8 @@ use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
 use crate::tc::spelling::{ListedValue, Spelling, amount};
 use crate::tc::words::Words;
-use crate::units::{parse_nanos, parse_rate, parse_size, parse_time, print_nanos, print_rate, print_time};
-use crate::{Env, Refusal, TcChange, distribution};
+use crate::units::{nanos_by, parse_size, parse_time, print_nanos, print_rate, print_time};
+use crate::{Env, Refusal, TcChange, TcVersion, distribution};
 use tidegate_packet::{LinuxChange, Rate};
 use tidegate_policy::dump::{NetemStats, QdiscDump, Xstats};
 use tidegate_policy::spec::{OptionSpec, ValueKind};
@@ -149,8 +149,18 @@ fn share_next(name: &str, words: &mut Words<'_>) -> Result<Option<NetemProbabili
     if number_next(words) { need_share(name, words).map(Some) } else { Ok(None) }
 }
 
-/// A delay as tc sends it: in ticks of 64 ns.
-fn delay(words: &mut Words<'_>) -> Result<i64, Refusal> {
+/// A delay as tc sends it, in nanoseconds; before 7.2 in ticks of 64 ns.
+fn delay(words: &mut Words<'_>, tc: TcVersion) -> Result<i64, Refusal> {
+    if tc.has(TcChange::NetemTimes) {
+        let ns = nanos_by(words.need()?, tc).ok_or_else(|| illegal("latency", words.last()))?;
+        // What does not fit 64 bits becomes negative.
+        return match ns {
+            i64::MAX => Err(Refusal::new(2, "Error: negative latency.")
+                .at(words.last())
+                .remedy("A delay is at most 292 years.")),
+            ns => Ok(ns),
+        };
+    }
     let us = parse_time(words.need()?).ok_or_else(|| illegal("latency", words.last()))?;
     let ticks = f64::from(us) * 15.625;
     if ticks >= 4_294_967_296.0 {
@@ -213,11 +223,12 @@ impl Take for NetemWords<'_> {
 
 impl NetemWords<'_> {
     fn delay(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
-        self.params.latency_ns = delay(words)?;
+        let tc = self.reader.env.tc;
+        self.params.latency_ns = delay(words, tc)?;
         if !number_next(words) {
             return Ok(());
         }
-        self.params.jitter_ns = delay(words)?;
+        self.params.jitter_ns = delay(words, tc)?;
         if let Some(degree) = share_next("latency", words)? {
             self.correlations.delay = degree;
             self.correlated = true;
@@ -277,7 +288,12 @@ impl NetemWords<'_> {
     }
 
     fn rate(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
-        let Rate(rate) = parse_rate(words.need()?).ok_or_else(|| illegal("rate", words.last()))?;
+        let text = words.need()?;
+        let place = words.last();
+        let Rate(rate) = self.reader.rate(text).map_err(|more| match more.is_empty() {
+            true => illegal("rate", place),
+            false => Refusal::new(1, format!("{more}Illegal \"rate\"")).at(place),
+        })?;
         let mut given = NetemRate { rate, ..NetemRate::default() };
         let signed =
             |words: &mut Words<'_>| i32_in(words.need()?, 0).ok_or_else(|| illegal("rate", words.last()));
@@ -297,7 +313,7 @@ impl NetemWords<'_> {
     fn slot(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
         let mut slot = NetemSlot::default();
         let time = |name: &str, words: &mut Words<'_>| {
-            parse_nanos(words.need()?).ok_or_else(|| illegal(name, words.last()))
+            nanos_by(words.need()?, self.reader.env.tc).ok_or_else(|| illegal(name, words.last()))
         };
         if number_next(words) {
             slot.min_delay_ns = time("slot min_delay", words)?;
@@ -319,6 +335,11 @@ impl NetemWords<'_> {
             }
             slot.dist_delay_ns = time("slot delay", words)?;
             slot.dist_jitter_ns = time("slot jitter", words)?;
+            if slot.dist_jitter_ns <= 0 || slot.dist_jitter_ns == i64::MAX {
+                return Err(Refusal::new(1, "Non-positive jitter")
+                    .at(words.last())
+                    .remedy("The second time of slot distribution is above 0; slot MIN MAX needs none."));
+            }
         }
         if words.peek() == Some("packets") {
             words.skip();
@@ -401,9 +422,9 @@ fn seconds(ns: i64) -> Json {
 
 fn show(params: &NetemParams, flags: &ShowFlags, entry: &mut Entry) {
     let correlations = params.correlations.unwrap_or_default();
-    entry.number("limit", params.limit, &format!("limit {}", params.limit));
+    entry.number("limit", params.limit as i32, &format!("limit {}", params.limit as i32));
     if params.latency_ns != 0 {
-        show_delay(params, correlations.delay, entry);
+        show_delay(params, correlations.delay, flags.tc.has(TcChange::NetemTimes), entry);
     }
     show_loss(params.loss, correlations.loss, entry);
     let pairs = [
@@ -456,14 +477,15 @@ fn show_degree(degree: NetemProbability, entry: &mut Entry) {
 }
 
 /// tc shows whole microseconds.
-fn show_delay(params: &NetemParams, degree: NetemProbability, entry: &mut Entry) {
-    let us = |ns: i64| (ns / 1000) as u32;
-    entry.say(&format!(" delay {}", print_time(us(params.latency_ns))));
+/// `fine`: to the nanosecond; older releases of tc show whole microseconds.
+fn show_delay(params: &NetemParams, degree: NetemProbability, fine: bool, entry: &mut Entry) {
+    let time = |ns: i64| if fine { print_nanos(ns) } else { print_time((ns / 1000) as u32) };
+    entry.say(&format!(" delay {}", time(params.latency_ns)));
     if params.jitter_ns != 0 {
-        entry.say(&format!("  {}", print_time(us(params.jitter_ns))));
+        entry.say(&format!("  {}", time(params.jitter_ns)));
         show_degree(degree, entry);
     }
-    let whole = |ns: i64| seconds(ns / 1000 * 1000);
+    let whole = |ns: i64| seconds(if fine { ns } else { ns / 1000 * 1000 });
     let members = [
         ("delay", whole(params.latency_ns)),
         ("jitter", whole(params.jitter_ns)),

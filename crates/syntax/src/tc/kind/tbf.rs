@@ -8,8 +8,8 @@ use crate::tc::show::Entry;
 use crate::tc::spelling::{Spelling, is_listed_as, place_of};
 use crate::tc::words::Words;
 use crate::units::{
-    bytes_of, fine_bytes_of, fine_ticks_of, limit_of_latency, parse_rate, parse_size, parse_time, print_rate,
-    print_size, print_time, ticks_of, us_of,
+    SHORTER_BURST, bucket_by, burst_out_of_range, bytes_of, fine_bytes_of, fine_ticks_of, limit_of_latency,
+    parse_rate, parse_size, parse_time, print_rate, print_time, ticks_of, us_of,
 };
 use crate::{Refusal, TcChange};
 use tidegate_packet::Rate;
@@ -85,6 +85,10 @@ fn read(values: &Values, reader: &Reader<'_>) -> Result<TbfParams, Refusal> {
         let latency = given("latency").unwrap_or(0);
         limit_of_latency(&rate, burst, peak.as_ref().map(|peak| (peak, mtu)), latency)
     });
+    let Some(buffer) = bucket_by(rate.rate, burst, false, reader.env.tc) else {
+        return Err(Refusal::new(1, burst_out_of_range("tbf")).remedy(SHORTER_BURST));
+    };
+    // The peak's bucket wraps in all releases.
     let ticks = |rate, bytes| match reader.env.tc.has(TcChange::FineTicks) {
         true => fine_ticks_of(rate, bytes, false),
         false => ticks_of(rate, bytes),
@@ -95,7 +99,7 @@ fn read(values: &Values, reader: &Reader<'_>) -> Result<TbfParams, Refusal> {
         limit,
         burst,
         peak_burst: if peak.is_some() { mtu } else { 0 },
-        buffer: ticks(rate.rate, burst),
+        buffer,
         peak_buffer: peak.map_or_else(Default::default, |peak| ticks(peak.rate, mtu)),
     })
 }
@@ -111,8 +115,8 @@ fn bucket(
     entry: &mut Entry,
 ) {
     if flags.details {
-        entry.say(&format!("{key} {}/1 mpu {} ", print_size(bytes), print_size(mpu.into())));
-        entry.member(key, Json::text(format!("{}/1", print_size(bytes))));
+        entry.say(&format!("{key} {}/1 mpu {} ", entry.amount(bytes), entry.amount(mpu.into())));
+        entry.member(key, Json::text(format!("{}/1", entry.amount(bytes))));
         // tc calls the peak's `mpu` too, so that one of both is overwritten.
         entry.member(if key == "mtu" { "peak_mpu" } else { "mpu" }, Json::number(mpu));
     } else {

@@ -58,7 +58,7 @@ struct Detailed<'o> {
 impl<'o> Detailed<'o> {
     /// `made` is the object in the listings of the machine: the first is with `-d`.
     fn look(&mut self, given: &'o ListedObject, made: &[&ListedObject]) {
-        let [detailed, plain] = made else { return };
+        let [detailed, plain, ..] = made else { return };
         if given.what == Object::Filter {
             return;
         }
