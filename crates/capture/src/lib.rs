@@ -1,4 +1,5 @@
 #![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "run"), allow(dead_code))]
 //! Captures a script: runs it unmodified in a sandbox where `tc`, `iptables`, `ip` and the like are
 //! ourselves.
 //!
@@ -26,52 +27,82 @@
 //! *Invariants.* The host's file system, links and processes stay as they are. Nothing of a run outlives it.
 //! A script cannot make us wait longer than the time limit, nor keep more than the bounds stated in
 //! [`CaptureOptions`].
+//!
+//! Without the feature `run`, which is on by default, there are only the types of what a run showed: for
+//! programs that load policies where no script can run.
 
+#[cfg(feature = "run")]
 mod agree;
+#[cfg(feature = "run")]
 mod confined;
+#[cfg(feature = "run")]
 mod dialect;
 mod echo;
+#[cfg(feature = "run")]
 mod effect;
 mod error;
+#[cfg(feature = "run")]
 mod few;
+#[cfg(feature = "run")]
 mod given;
+#[cfg(feature = "run")]
 mod input;
+#[cfg(feature = "run")]
 mod lines;
+#[cfg(feature = "run")]
 mod missing_files;
 mod options;
 mod place;
+#[cfg(feature = "run")]
 mod run;
+#[cfg(feature = "run")]
 mod sandbox;
+#[cfg(feature = "run")]
 mod scan;
 mod script_run;
+#[cfg(feature = "run")]
 mod serve;
+#[cfg(feature = "run")]
 mod shell;
+#[cfg(feature = "run")]
 mod shim;
-pub mod troubles;
+#[cfg(feature = "run")]
+mod troubles;
+pub mod usage;
+#[cfg(feature = "run")]
 mod values;
+#[cfg(feature = "run")]
 mod wire;
+#[cfg(feature = "run")]
 mod words;
 
+#[cfg(feature = "run")]
 pub use confined::ConfinedProgram;
 pub use echo::{PrintFn, to_streams};
 pub use error::{CaptureError, Trouble, TroubleKind};
 pub use options::{CaptureOptions, DEFAULT_TIMEOUT, Output};
 pub use place::{CallFrame, SourceLine, SourceWord};
+#[cfg(feature = "run")]
 pub use run::{devices_of, run_in_turn, run_script};
+#[cfg(feature = "run")]
 pub use sandbox::{available, played_by};
+#[cfg(feature = "run")]
 pub use scan::check_program;
 pub use script_run::{Exit, Recorded, ScriptRun};
+#[cfg(feature = "run")]
 pub use shell::Shell;
+#[cfg(feature = "run")]
 pub use shim::dispatch;
 pub use tidegate_shims::TOOLS;
 
 /// The examples of the README are run, too.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "run"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
 /// Reads what came over the socket as a request, and as a reply, for the fuzzer.
 #[doc(hidden)]
+#[cfg(feature = "run")]
 pub fn fuzz_wire(bytes: &[u8]) {
     if let Ok(request) = wire::read_request(&mut &bytes[..]) {
         // What was read is written and read again as the same.

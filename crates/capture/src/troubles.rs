@@ -6,6 +6,7 @@ use super::few::first_few;
 use super::lines::Finder;
 use super::place::SourceLine;
 use super::script_run::{Exit, Recorded};
+use super::usage::{short, speaks_of_usage, usage};
 use std::ops::Range;
 use tidegate_shims::TOOLS;
 
@@ -127,54 +128,11 @@ fn in_its_words<'l>(
     trouble
 }
 
-/// The usage line of a script.
-pub fn usage(stdout: &[u8], stderr: &[u8]) -> Option<String> {
-    [stderr, stdout].iter().find_map(|output| {
-        let text = String::from_utf8_lossy(output);
-        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let line = lines.find(|line| line.to_ascii_lowercase().starts_with("usage"))?;
-        // `Usage:` alone is a heading.
-        let next = line.trim_end_matches(':').eq_ignore_ascii_case("usage").then(|| lines.next()).flatten();
-        let line = next.map_or_else(|| line.to_owned(), |next| format!("{line} {next}"));
-        Some(short(&by_name(&line)))
-    })
-}
-
-/// Is a usage line that was printed the script's own? Then its lines have the word. Otherwise a program that
-/// it ran did not understand its arguments, and those of the script are no remedy.
-pub fn speaks_of_usage<'l>(lines: impl IntoIterator<Item = &'l str>) -> bool {
-    lines.into_iter().any(|line| line.to_ascii_lowercase().contains("usage"))
-}
-
-/// A usage line that names its program without its directory (`$0` is the whole path), so that its arguments
-/// are seen.
-fn by_name(line: &str) -> String {
-    let name = |word: &str| match (word.strip_prefix('/'), word.rsplit_once('/')) {
-        (Some(_), Some((_, name))) if !name.is_empty() => name.to_owned(),
-        _ => word.to_owned(),
-    };
-    let words: Vec<String> = line
-        .split(' ')
-        .enumerate()
-        .map(|(at, word)| if at == 1 { name(word) } else { word.to_owned() })
-        .collect();
-    words.join(" ")
-}
-
 fn last_line(output: &[u8]) -> Option<String> {
     // What tidegate itself adds to the tools' words is none of the script's.
     let is_ours = |line: &str| ["tc: ", "ip: "].iter().any(|name| line.starts_with(name));
     let text = String::from_utf8_lossy(output);
     text.lines().map(str::trim).rfind(|line| !line.is_empty() && !is_ours(line)).map(short)
-}
-
-/// At most a line of a terminal.
-fn short(line: &str) -> String {
-    const MAX_LETTERS: usize = 100;
-    match line.char_indices().nth(MAX_LETTERS) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_owned(),
-    }
 }
 
 /// The message for a failed call: the tool's first line has the reason, our own line after it the remedy; a
@@ -547,18 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_explains_its_arguments_is_quoted() {
-        let rows: [(&str, &str, Option<&str>); 6] = [
-            ("", "Usage: x {on|off}\n", Some("Usage: x {on|off}")),
-            ("usage:\n   x DEV RATE\n", "", Some("usage: x DEV RATE")),
-            ("USAGE\n\n", "", Some("USAGE")),
-            ("", "usage: /home/ann/scripts/x.sh <DEV> </etc/rate>\n", Some("usage: x.sh <DEV> </etc/rate>")),
-            ("what usage is low\n", "no\n", None),
-            ("", "", None),
-        ];
-        for (stdout, stderr, expected) in rows {
-            assert_eq!(usage(stdout.as_bytes(), stderr.as_bytes()).as_deref(), expected, "{stdout}{stderr}");
-        }
+    fn the_last_line_is_cut_and_none_of_ours() {
         let long = "x".repeat(200);
         assert_eq!(last_line(long.as_bytes()).map(|line| line.chars().count()), Some(101));
         assert_eq!(last_line(b"a\nb \n\n").as_deref(), Some("b"));

@@ -4,7 +4,6 @@ use crate::format::MAX_POLICY;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tidegate_capture::{Recorded, ScriptRun};
-use tidegate_sys::input_file;
 
 /// A tool's refusal of a line of its input: where the tool is called, or the file it read; the line's number,
 /// its words.
@@ -32,7 +31,7 @@ pub fn point_inside(outcome: &mut ScriptRun) {
         let Some((from, number, words)) = refused.get(&key) else { continue };
         let file = from.as_ref().unwrap_or_else(|(file, _)| file);
         let lines = files.entry(file.clone()).or_insert_with(|| {
-            let bytes = input_file::read(file, MAX_POLICY).unwrap_or_default();
+            let bytes = crate::files::read(file, MAX_POLICY).unwrap_or_default();
             String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
         });
         let found = match from {

@@ -21,16 +21,21 @@
 //! ```
 
 pub mod checked;
+mod command_list;
 mod comments;
 pub mod distributions;
+mod files;
 mod format;
 mod inside;
 mod line_words;
 mod listings;
 mod lists;
+#[cfg(feature = "run")]
 mod live;
 mod nothing;
+#[cfg(feature = "run")]
 mod run_document;
+#[cfg(feature = "run")]
 pub mod runs;
 pub mod short;
 mod steps;
@@ -41,6 +46,7 @@ mod traced;
 use format::{BYTE_ORDER_MARK, shown_name};
 pub use format::{FormatError, InputFormat, MAX_POLICY, sniff};
 pub use inside::point_inside;
+#[cfg(feature = "run")]
 pub use live::{ListingsError, live_listings};
 pub use nothing::nothing_found;
 pub use tidegate_inspect::ClassNames;
@@ -54,14 +60,13 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tidegate_capture::{CaptureError, CaptureOptions, DEFAULT_TIMEOUT, Exit, Output, ScriptRun, Trouble};
+use tidegate_capture::{CaptureError, DEFAULT_TIMEOUT, Exit, Output, ScriptRun, Trouble};
 use tidegate_gateway::DeviceSpec;
 use tidegate_inspect::{CARRIED_OUT_AT, PolicyInput, PolicyModel, Source, Step, Word};
 use tidegate_packet::{KernelModel, LinuxVersion, Pool, Seeded};
 use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_shims::Machine;
 use tidegate_syntax::TcVersion;
-use tidegate_sys::input_file;
 use traced::Traced;
 
 /// The examples of the README are run, too.
@@ -292,6 +297,16 @@ impl LoadedPolicy {
         if is_whole { Ok(()) } else { Err(HalfPolicy { ended: self.ended() }) }
     }
 
+    /// Refuses a policy whose scripts went wrong, so that nothing can be simulated. With `keep_going` only
+    /// one that was cut short; what else went wrong is returned.
+    ///
+    /// # Errors
+    /// A script that did not come to its end, or one that failed, in words.
+    pub fn must_have_worked(&self, keep_going: bool) -> Result<Vec<&'static str>, String> {
+        let went = self.outcomes.iter().map(|outcome| check_run(outcome, keep_going));
+        went.filter_map(Result::transpose).collect()
+    }
+
     /// Commands whose failure or its message the script ignores, a sentence each.
     fn ignored_failures(&self) -> Vec<String> {
         // A script's words and names must not look like tidegate's own lines.
@@ -341,6 +356,20 @@ impl LoadedPolicy {
         reading.compiled = self.formats.iter().copied().any(short::is_short);
         reading
     }
+}
+
+fn check_run(outcome: &ScriptRun, keep_going: bool) -> Result<Option<&'static str>, String> {
+    let how = match &outcome.exit {
+        Exit::Code(0) if outcome.troubles.iter().all(Trouble::is_idle) => return Ok(None),
+        Exit::Code(0) => "a command in it failed",
+        Exit::Code(_) | Exit::Signal(_) => "it ended with an error",
+        // Half a policy is another policy: not even --keep-going simulates that.
+        _ => return Err("it did not come to its end, so nothing was simulated".to_owned()),
+    };
+    if keep_going {
+        return Ok(Some(how));
+    }
+    Err(format!("{how}, so nothing was simulated (--keep-going does it with what was understood)"))
 }
 
 /// The devices that were there before the first command, and those that came into being by being named.
@@ -453,6 +482,38 @@ pub fn read_commands(
     Ok(policy)
 }
 
+/// Loads a text of commands that need no shell, each with its tool first, as `tidegate run --print tc` writes
+/// them; `None`: only a shell can read it.
+///
+/// ```
+/// use tidegate_loader::{ReadOptions, read_command_list};
+///
+/// let list = "# home\ntc qdisc add dev eth0 root cake bandwidth 20mbit\n";
+/// let policy = read_command_list("home.sh", list, &ReadOptions::default()).unwrap()?;
+/// assert_eq!(policy.reading().steps[0].place.as_ref().unwrap().line, 2);
+/// assert!(read_command_list("home.sh", "tc qdisc show dev $DEV", &ReadOptions::default()).is_none());
+/// # Ok::<(), tidegate_loader::LoadError>(())
+/// ```
+///
+/// # Errors
+/// As for [`read`]; refused commands are in [`LoadedPolicy::outcomes`].
+pub fn read_command_list(
+    name: &str,
+    text: &str,
+    options: &ReadOptions,
+) -> Option<Result<LoadedPolicy, LoadError>> {
+    let list = command_list::commands(text)?;
+    let words = |one: &ListedCall| [std::slice::from_ref(&one.call.tool), &one.call.args].concat();
+    let commands: Vec<Vec<String>> = list.iter().map(words).collect();
+    let named = lists::devices(InputFormat::Batch, name, text);
+    let taken = lists::taken_for_granted(&commands);
+    let is_made = |device: &String| LinkDriver::of_name(device) == LinkDriver::Ifb && !taken.contains(device);
+    let devices = options.devices.iter().cloned().chain(named.into_iter().filter(|name| !is_made(name)));
+    let mut policy = LoadedPolicy::of_devices(devices.chain(taken.iter().cloned()).collect(), options);
+    let carried = policy.carry_out(Path::new(name), InputFormat::Batch, text, FileCalls::List(list), options);
+    Some(carried.map(|()| policy))
+}
+
 /// The installed policy as a short policy, with what that leaves out or does otherwise.
 pub fn to_short(reading: &PolicyModel) -> ShortPolicy {
     let load = |text: &str| match read_text("policy.toml", text, &ReadOptions::default()) {
@@ -493,7 +554,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
         match input {
             FileInput::Listings => devices.extend(listings.iter().flat_map(Listings::devices)),
             FileInput::Other(path, (InputFormat::Script, _)) => {
-                devices.extend(tidegate_capture::devices_of(path, &options.args).map_err(LoadError::Capture)?)
+                devices.extend(devices_of_script(path, &options.args)?);
             }
             FileInput::Other(path, (format, text)) => {
                 devices.extend(lists::devices(*format, &path.to_string_lossy(), text));
@@ -594,7 +655,7 @@ impl LoadedPolicy {
         let mut pool = Pool::new(0);
         let mut traced = Traced::new(self.machine.shim(&mut pool, &mut self.draws));
         let (mut outcome, list) = match calls {
-            FileCalls::Script => (script(path, &self.devices, options, &mut traced)?, None),
+            FileCalls::Script => (run_script(path, &self.devices, options, &mut traced)?, None),
             FileCalls::List(list) => {
                 let goes_on = options.batches_go_on;
                 (lists::carry_out((&list, goes_on), &[(path, text)], &self.devices, &mut traced), Some(list))
@@ -664,21 +725,49 @@ fn unread(Unread(path, why): Unread) -> LoadError {
     LoadError::File(path, why)
 }
 
+/// The devices that a script's text names.
+#[cfg(feature = "run")]
+fn devices_of_script(path: &Path, args: &[String]) -> Result<Vec<String>, LoadError> {
+    tidegate_capture::devices_of(path, args).map_err(LoadError::Capture)
+}
+
+#[cfg(not(feature = "run"))]
+fn devices_of_script(path: &Path, _: &[String]) -> Result<Vec<String>, LoadError> {
+    Err(not_run(path))
+}
+
 /// Runs a script.
-fn script(
+#[cfg(feature = "run")]
+fn run_script(
     path: &Path,
     devices: &[String],
     options: &ReadOptions,
     traced: &mut Traced<'_>,
 ) -> Result<ScriptRun, LoadError> {
-    let capture = CaptureOptions {
+    let capture = tidegate_capture::CaptureOptions {
         timeout: options.sandbox.timeout,
         private: options.sandbox.private,
         output: options.output,
         devices: devices.to_vec(),
-        ..CaptureOptions::default()
+        ..tidegate_capture::CaptureOptions::default()
     };
     tidegate_capture::run_script(path, &options.args, &capture, traced).map_err(LoadError::Capture)
+}
+
+#[cfg(not(feature = "run"))]
+fn run_script(
+    path: &Path,
+    _: &[String],
+    _: &ReadOptions,
+    _: &mut Traced<'_>,
+) -> Result<ScriptRun, LoadError> {
+    Err(not_run(path))
+}
+
+#[cfg(not(feature = "run"))]
+fn not_run(path: &Path) -> LoadError {
+    let why = "a script cannot be run here; paste what `tidegate run --print tc SCRIPT` prints";
+    LoadError::File(path.to_owned(), why.to_owned())
 }
 
 /// A file's text, and what it is.
@@ -687,7 +776,7 @@ fn text(path: &Path) -> Result<Text, LoadError> {
     let bytes = bytes(path).map_err(file)?;
     let name = path.to_string_lossy();
     let format = sniff(&name, &bytes).map_err(|why| file(why.to_string()))?;
-    if input_file::is_handed_over(path) && format == InputFormat::Script {
+    if files::is_handed_over(path) && format == InputFormat::Script {
         return Err(file("a script must be a file, because it is run; save it first".into()));
     }
     let text = match String::from_utf8(bytes) {
@@ -710,7 +799,7 @@ fn text(path: &Path) -> Result<Text, LoadError> {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, String> {
-    input_file::read(path, MAX_POLICY).map_err(|error| match error.kind() {
+    files::read(path, MAX_POLICY).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
             "there is no such file; check the path (it is taken from the current directory)".to_owned()
         }

@@ -1,7 +1,7 @@
 //! Policies without traffic control: every command reports them the same way, to a user who named the wrong
 //! file, or whose `tc` runs where it is not followed.
 
-use tidegate_capture::{Exit, ScriptRun, troubles};
+use tidegate_capture::{Exit, ScriptRun, usage};
 use tidegate_policy::netfilter::NfCommand;
 use tidegate_policy::{Op, Verb};
 
@@ -28,9 +28,9 @@ pub fn nothing_found<'t>(
         return None;
     }
     let mut text = format!("{NOTHING_FOUND} (tc, nft, iptables), so nothing can be said of it");
-    let usage = outcomes.iter().find_map(|outcome| troubles::usage(&outcome.stdout, &outcome.stderr));
+    let usage = outcomes.iter().find_map(|outcome| usage::usage(&outcome.stdout, &outcome.stderr));
     let files: Vec<(&str, &[String])> = files.into_iter().collect();
-    let is_own = files.iter().any(|(_, lines)| troubles::speaks_of_usage(lines.iter().map(String::as_str)));
+    let is_own = files.iter().any(|(_, lines)| usage::speaks_of_usage(lines.iter().map(String::as_str)));
     for (name, lines) in files {
         if let Some((line, wrapper)) = elsewhere(lines) {
             text += &format!(
@@ -100,12 +100,12 @@ pub(crate) fn only_deletes<'t>(
     if fails || !ended || ops.iter().any(adds) {
         return Vec::new();
     }
-    let usage = outcomes.iter().find_map(|outcome| troubles::usage(&outcome.stdout, &outcome.stderr));
+    let usage = outcomes.iter().find_map(|outcome| usage::usage(&outcome.stdout, &outcome.stderr));
     let said = |(name, lines): (&str, &[String])| {
         let (_, wanted) = not_reached(lines)?;
         let usage = usage
             .as_ref()
-            .filter(|_| troubles::speaks_of_usage(lines.iter().map(String::as_str)))
+            .filter(|_| usage::speaks_of_usage(lines.iter().map(String::as_str)))
             .map(|usage| format!("; it says `{usage}`: give it its arguments after `--`"));
         let wish = usage.or_else(|| wish(outcomes, lines, &wanted)).unwrap_or_default();
         let name = tidegate_text::line(name);

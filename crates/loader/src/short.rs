@@ -1,7 +1,8 @@
 //! A short policy's file: TOML into the tree that `tidegate_syntax::short` reads.
 
-use crate::format::InputFormat;
+use crate::format::{InputFormat, sniff};
 use std::path::Path;
+use tidegate_packet::Rate;
 use tidegate_syntax::short::{
     Compiled, Entry, Imported, Problem, Short, Span, SpannedValue, TomlValue, compile, read, read_fireqos,
     read_iface_conf, read_uci,
@@ -56,6 +57,24 @@ pub fn policies(format: InputFormat, name: &str, text: &str) -> Result<Vec<(Shor
         Ok((short, compiled))
     };
     imported.into_iter().map(policy).collect()
+}
+
+/// The rates, up and down, that a short policy names; none of another policy.
+///
+/// # Errors
+/// In words: its mistakes.
+pub fn rates_of(file: &Path, text: &str) -> Result<(Option<Rate>, Option<Rate>), String> {
+    let name = file.to_string_lossy();
+    let format = sniff(&name, text.as_bytes()).ok();
+    let Some(format) = format.filter(|format| is_short(*format)) else { return Ok((None, None)) };
+    let policies = policies(format, &name, text)
+        .map_err(|problems| tell(file, text, &problems).trim_end().to_owned())?;
+    // With several policies in a file, no one knows which link is meant.
+    let [(policy, _)] = policies.as_slice() else { return Ok((None, None)) };
+    let rate = |given: &Option<_>| {
+        given.as_ref().map(|given: &tidegate_syntax::short::Spanned<u64>| Rate::bits(given.value))
+    };
+    Ok((rate(&policy.up), rate(&policy.down)))
 }
 
 /// The policies for a kernel that has no cake, where it is not the file that asks for one.

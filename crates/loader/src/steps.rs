@@ -11,7 +11,6 @@ use tidegate_capture::{Recorded, ScriptRun};
 use tidegate_inspect::{Frame, Source, SourceLocation, Step, Word};
 use tidegate_shims::{Carried, blamed};
 use tidegate_syntax::batch;
-use tidegate_sys::input_file;
 
 impl LoadedPolicy {
     /// Notes what a file came to: `list` are its calls where it is a list.
@@ -289,9 +288,8 @@ impl LoadedPolicy {
         }
         let text = match text {
             Some(text) => text.to_owned(),
-            None => {
-                String::from_utf8_lossy(&input_file::read(path, MAX_POLICY).unwrap_or_default()).into_owned()
-            }
+            None => String::from_utf8_lossy(&crate::files::read(path, MAX_POLICY).unwrap_or_default())
+                .into_owned(),
         };
         self.sources.push(Source { name, lines: text.lines().map(str::to_owned).collect() });
         self.sources.len() - 1

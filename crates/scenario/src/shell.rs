@@ -1,6 +1,5 @@
 //! Words and figures as they are typed: on a shell, and in tc's commands.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use tidegate_packet::Nanos;
 
@@ -17,7 +16,7 @@ pub fn quoted(word: &str) -> String {
 
 /// A file's name as a word of a command line: exactly, quoted for a shell, and never taken for an option.
 pub fn quoted_path(path: &Path) -> String {
-    let name = path.as_os_str().as_bytes();
+    let name = path.as_os_str().as_encoded_bytes();
     let prefix = if name.len() > 1 && name.starts_with(b"-") { "./" } else { "" };
     tidegate_text::shell_bytes(&[prefix.as_bytes(), name].concat())
 }

@@ -1,29 +1,9 @@
 //! A policy's files as what a trial on a simulated home link takes.
 
 use crate::error::{Error, Result, invalid};
-use std::path::Path;
-use tidegate_capture::{Exit, ScriptRun, Trouble};
-use tidegate_loader::{LoadedPolicy, short};
-use tidegate_packet::Rate;
+use tidegate_loader::LoadedPolicy;
+pub use tidegate_loader::short::rates_of;
 use tidegate_trial::{Configured, TrialDevices, TrialPolicy};
-
-/// The rates, up and down, that a short policy names; none of another policy.
-///
-/// # Errors
-/// In words: its mistakes.
-pub fn rates_of(file: &Path, text: &str) -> Result<(Option<Rate>, Option<Rate>), String> {
-    let name = file.to_string_lossy();
-    let format = tidegate_loader::sniff(&name, text.as_bytes()).ok();
-    let Some(format) = format.filter(|format| short::is_short(*format)) else { return Ok((None, None)) };
-    let policies = short::policies(format, &name, text)
-        .map_err(|problems| short::tell(file, text, &problems).trim_end().to_owned())?;
-    // With several policies in a file, no one knows which link is meant.
-    let [(policy, _)] = policies.as_slice() else { return Ok((None, None)) };
-    let rate = |given: &Option<_>| {
-        given.as_ref().map(|given: &tidegate_syntax::short::Spanned<u64>| Rate::bits(given.value))
-    };
-    Ok((rate(&policy.up), rate(&policy.down)))
-}
 
 /// Refuses two devices, one on the other, if no command of the policy is about either.
 ///
@@ -52,26 +32,10 @@ pub fn of_loaded(loaded: LoadedPolicy, devices: TrialDevices<'_>) -> Result<Tria
     TrialPolicy::new(configured, devices).map_err(|error| Error::Invalid(error.to_string()))
 }
 
-/// Refuses a policy whose scripts went wrong. With `keep_going` only one that was cut short; what else went
-/// wrong is returned.
+/// Refuses a policy whose scripts went wrong: see [`LoadedPolicy::must_have_worked`].
 ///
 /// # Errors
 /// A script that did not come to its end, or one that failed.
 pub fn must_have_worked(loaded: &LoadedPolicy, keep_going: bool) -> Result<Vec<&'static str>> {
-    let went = loaded.outcomes.iter().map(|outcome| check_run(outcome, keep_going));
-    went.filter_map(Result::transpose).collect()
-}
-
-fn check_run(outcome: &ScriptRun, keep_going: bool) -> Result<Option<&'static str>> {
-    let how = match &outcome.exit {
-        Exit::Code(0) if outcome.troubles.iter().all(Trouble::is_idle) => return Ok(None),
-        Exit::Code(0) => "a command in it failed",
-        Exit::Code(_) | Exit::Signal(_) => "it ended with an error",
-        // Half a policy is another policy: not even --keep-going simulates that.
-        _ => return invalid("it did not come to its end, so nothing was simulated"),
-    };
-    if keep_going {
-        return Ok(Some(how));
-    }
-    invalid(format!("{how}, so nothing was simulated (--keep-going does it with what was understood)"))
+    loaded.must_have_worked(keep_going).map_err(Error::Invalid)
 }
