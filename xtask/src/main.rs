@@ -17,6 +17,7 @@ mod test_results;
 mod validation;
 mod virtual_lab;
 mod walls;
+mod wasm;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   mutants CRATE [OPTIONS]  which small changes of a crate its own tests notice
   fidelity FILE          docs/fidelity.md, from the output of a test run
   validation FILE        docs/validation.md, likewise
+  wasm [--check]         docs/playground/tidegate.wasm.js, the engine for pages
   schemas                docs/schemas, from the types of documents
   oracle-fuzz [OPTIONS]  random trees against a real kernel; `--help` after it says more
   tcp-fuzz [OPTIONS]     random TCP runs, a real kernel beside the simulator
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Some("mutants") => mutants::run(root(), &words[1..]),
         Some("fidelity") => fidelity::run(root(), &words[1..]),
         Some("validation") => validation::run(root(), &words[1..]),
+        Some("wasm") => wasm::run(root(), &words[1..]),
         Some("schemas") => schemas::run(root()),
         Some("kernel-proof") => kernel_proof::run(&words[1..]),
         Some("virtual-lab") => virtual_lab::run(&words[1..]),
