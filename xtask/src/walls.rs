@@ -188,7 +188,8 @@ const CRATES: [(&str, Purity, &[&str]); 43] = [
         "web",
         Purity::Impure,
         &[
-            "loader", "capture", "trial", "scenario", "inspect", "measure", "analysis", "syntax", "packet", "text",
+            "loader", "capture", "trial", "scenario", "inspect", "measure", "analysis", "syntax", "packet",
+            "text",
         ],
     ),
     ("cli", Purity::Impure, LIBRARIES),

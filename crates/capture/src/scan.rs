@@ -444,10 +444,11 @@ fn names_a_device(variable: &str) -> bool {
         || ["IF_", "DEV_"].iter().any(|begin| upper.starts_with(begin))
 }
 
-/// Words that stand where a device could, and are none.
-const NO_DEVICES: [&str; 15] = [
+/// Words that stand where a device could, and are none; the last are what scripts are asked to do, as their
+/// first argument.
+const NO_DEVICES: [&str; 23] = [
     "lo", "all", "default", "dev", "null", "root", "up", "down", "in", "true", "false", "yes", "no", "none",
-    "auto",
+    "auto", "start", "stop", "restart", "reload", "status", "show", "apply", "clear",
 ];
 
 fn is_device(name: &str) -> bool {
@@ -553,6 +554,9 @@ mod tests {
             let found = devices(&words::commands(script), &["eth7".to_owned()]);
             assert_eq!(found.join(" "), expected, "{script}");
         }
+        // What a script is asked to do is no device, wherever it is passed on to.
+        let script = words::commands("f() { tc class show dev \"$1\"; }\nf \"$@\"; tc qdisc show dev eth0");
+        assert_eq!(devices(&script, &["start".to_owned()]), ["eth0"]);
     }
 
     #[test]

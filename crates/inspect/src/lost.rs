@@ -64,8 +64,13 @@ pub(crate) fn not_built(step: &Step) -> Option<String> {
     let prefix = format!("{}: ", step.tool);
     let reason = refusal_lines(text).find_map(|line| {
         lacks(line.strip_prefix(&prefix).unwrap_or(line)).filter(|own| own.contains("not supported"))
-    })?;
-    Some(reason.trim_end_matches('.').to_owned())
+    });
+    // Behind what Linux says where it lacks the device for it.
+    let kind = || {
+        let own = |line: &str| Some(line.strip_prefix(&prefix)?.split_once(" is not built: ")?.0.to_owned());
+        text.lines().find_map(own).map(|kind| format!("{kind} is not built"))
+    };
+    reason.map(|reason| reason.trim_end_matches('.').to_owned()).or_else(kind)
 }
 
 /// Whether the command clears the device first. A missing object is then no error.

@@ -112,8 +112,12 @@ fn one(shim: &mut ToolShim<'_>, word: &str, manner: Manner, reply: &mut Reply) {
     let Some(path) = sysctl_path(key) else {
         return fail(reply, format!("sysctl: malformed setting \"{word}\"\n"));
     };
+    // Which others Linux has is not known: what is written there is not refused, and changes nothing here.
     let Some(now) = value_of(shim, &path) else {
-        return fail(reply, format!("sysctl: cannot stat {path}: No such file or directory\n"));
+        return match value {
+            Some(value) => say(&path, value, manner, reply),
+            None => fail(reply, format!("sysctl: tidegate: what {path} has is not known: not supported\n")),
+        };
     };
     match value {
         None if manner.write => fail(reply, format!("sysctl: \"{key}\" must be of the form name=value\n")),

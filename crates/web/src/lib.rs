@@ -18,7 +18,7 @@
 //! assert!(answer(request).unwrap().contains("\"findings\""));
 //!
 //! // A refusal is a document, too.
-//! let refused = answer(r#"{"do": "check", "name": "home.sh", "policy": "#!/bin/sh\nreboot\n"}"#);
+//! let refused = answer(r##"{"do": "check", "name": "home.sh", "policy": "#!/bin/sh\nreboot\n"}"##);
 //! assert!(refused.unwrap_err().contains("tidegate run --print tc SCRIPT"));
 //! ```
 

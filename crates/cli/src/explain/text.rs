@@ -49,6 +49,7 @@ fn heading(explanation: &PacketExplanation) -> String {
     // A captured packet has checksums, numbers and data of its own, which mean nothing to people.
     let packet = match explanation.packet.packet.raw_bytes.len() {
         0..=SOME_BYTES => explanation.packet.packet.clone(),
+        _ if explanation.packet.heading.is_empty() => explanation.packet.packet.clone(),
         _ => Packet { raw_bytes: Vec::new(), ..explanation.packet.packet.clone() },
     };
     // NAT has changed the addresses of what it answers.

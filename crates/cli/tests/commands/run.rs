@@ -392,7 +392,8 @@ const ANSWERS: &[(&str, u8, &str)] = &[
         0,
         "net.core.default_qdisc = fq_codel",
     ),
-    ("sysctl net.frob", 1, "sysctl: cannot stat /proc/sys/net/frob: No such file or directory"),
+    ("sysctl net.frob", 1, "sysctl: tidegate: what /proc/sys/net/frob has is not known: not supported"),
+    ("sysctl -w net.ipv4.route.flush=1", 0, "net.ipv4.route.flush = 1"),
     ("modprobe sch_sfq && ls -d /sys/module/sch_sfq", 0, "/sys/module/sch_sfq"),
     (
         "modprobe frobnicate",

@@ -28,6 +28,12 @@ pub(super) struct Served {
     /// The qdisc of a class on the way whose classes have more guaranteed together than what is above it
     /// sends.
     pub(super) crowded: Option<Handle>,
+    /// An HTB on the way below another shaper, with other classes beside the packet's.
+    pub(super) nested: Option<Handle>,
+    /// A qdisc on the way whose classes take turns.
+    pub(super) in_turns: Option<Handle>,
+    /// Packets that buckets on the way have taken out of the qdiscs below them.
+    pub(super) held: u64,
     /// The qdisc of a class on the way that sends nothing of any while another of its classes holds packets
     /// back.
     pub(super) blocked: Option<Handle>,
@@ -43,6 +49,9 @@ impl Served {
         after: None,
         by_weight: false,
         crowded: None,
+        nested: None,
+        in_turns: None,
+        held: 0,
         blocked: None,
         uneven: false,
     };
@@ -60,7 +69,11 @@ impl Served {
 
     /// Is it left open how fast it is served?
     pub(super) fn is_open(self) -> bool {
-        self.uneven || self.blocked.is_some() || self.crowded.is_some()
+        self.uneven
+            || self.blocked.is_some()
+            || self.crowded.is_some()
+            || self.nested.is_some()
+            || self.in_turns.is_some()
     }
 
     /// What it may have, where that is a rate.
@@ -94,10 +107,15 @@ impl Bands {
 /// How fast the place of a packet is served.
 pub(super) fn served(reading: &PolicyModel, moment: &Moment) -> Served {
     let mut served = Served { uneven: counts_differ(reading, moment), ..Served::AT_ROOT };
-    for spot in &moment.stop.qdiscs {
+    for (at, spot) in moment.stop.qdiscs.iter().enumerate() {
         let params = dump(reading, moment, spot.qdisc).map(|dump| &dump.params);
         if let Some(QdiscParams::Tbf(tbf)) = params {
             served = served.limited_to(tbf.rate.rate.as_bits() as f64);
+            // It asks what comes next by taking it out.
+            served.held += u64::from(moment.stop.qdiscs.get(at + 1).is_some_and(|below| {
+                let kind = dump(reading, moment, below.qdisc).map(|dump| dump.kind);
+                matches!(kind, Some(Kind::Drr | Kind::Ets | Kind::Hfsc | Kind::Htb | Kind::Qfq))
+            }));
         }
         for class in moment.stop.classes.iter().filter(|class| class.qdisc() == spot.qdisc) {
             let dump = reading.classes.iter().find(|dump| dump.dev == moment.name && dump.classid == *class);
@@ -159,13 +177,17 @@ fn beside_one_that_holds(reading: &PolicyModel, class: &ClassDump) -> bool {
 /// What a class makes of how its parent is served.
 fn within(reading: &PolicyModel, class: &ClassDump, above: Served) -> Served {
     let less = |had: Option<f64>, rate: f64| had.map(|had| had.min(rate));
-    let share = |own: u32, of: &dyn Fn(&ClassParams) -> Option<u32>| {
-        let siblings = reading
-            .classes
-            .iter()
-            .filter(|other| other.dev == class.dev && other.classid.qdisc() == class.classid.qdisc());
-        let all: u64 = siblings.filter_map(|other| of(&other.params)).map(u64::from).sum();
-        above.assured.filter(|_| own > 0).map(|rate| rate * f64::from(own) / all.max(1) as f64)
+    // Turns of others come between: a share is what it gets in the mean, not what it waits for.
+    let in_turns = || {
+        let is_beside = |other: &ClassDump| {
+            other.dev == class.dev
+                && other.classid.qdisc() == class.classid.qdisc()
+                && other.classid != class.classid
+        };
+        match reading.classes.iter().any(is_beside) {
+            true => Served { assured: None, in_turns: Some(class.classid.qdisc()), ..above },
+            false => above,
+        }
     };
     match &class.params {
         // A class's own rate is its own, whatever those above it may send; they lend no more than they have.
@@ -183,25 +205,12 @@ fn within(reading: &PolicyModel, class: &ClassDump, above: Served) -> Served {
         ClassParams::Hfsc(hfsc) if reading.is_leaf(class) => of_curves(reading, class, hfsc, above),
         // Curves count where packets wait, and upper limits on the way there.
         ClassParams::Hfsc(_) => above,
-        ClassParams::Drr(drr) => {
-            let quantum =
-                |params: &ClassParams| if let ClassParams::Drr(drr) = params { drr.quantum } else { None };
-            Served { assured: share(drr.quantum.unwrap_or(0), &quantum), ..above }
-        }
-        ClassParams::Qfq(qfq) => {
-            let weight = |params: &ClassParams| match params {
-                ClassParams::Qfq(qfq) => Some(qfq.weight.unwrap_or(PLAIN_WEIGHT)),
-                _ => None,
-            };
-            Served { assured: share(qfq.weight.unwrap_or(PLAIN_WEIGHT), &weight), ..above }
-        }
+        ClassParams::Drr(_) | ClassParams::Qfq(_) => in_turns(),
         ClassParams::Ets(EtsClassParams { quantum: None }) if class.classid.minor() > 1 => {
             Served { assured: None, after: Some(Bands::Before), ..above }
         }
         ClassParams::Ets(EtsClassParams { quantum: None }) => above,
-        ClassParams::Ets(ets) => {
-            let quantum =
-                |params: &ClassParams| if let ClassParams::Ets(ets) = params { ets.quantum } else { None };
+        ClassParams::Ets(_) => {
             let strict = reading.classes.iter().any(|other| {
                 other.dev == class.dev
                     && other.classid == class.classid.qdisc().class(1)
@@ -209,7 +218,7 @@ fn within(reading: &PolicyModel, class: &ClassDump, above: Served) -> Served {
             });
             match strict {
                 true => Served { assured: None, after: Some(Bands::Strict), ..above },
-                false => Served { assured: share(ets.quantum.unwrap_or(0), &quantum), ..above },
+                false => in_turns(),
             }
         }
         // A band behind the first.
@@ -238,6 +247,10 @@ fn crowded(reading: &PolicyModel, class: &ClassDump, served: Served, above: Serv
     match above.assured {
         Some(sent) if sent.is_finite() && others > 0 && all as f64 > sent * 1.001 => {
             Served { assured: None, crowded: Some(qdisc), ..served }
+        }
+        // What others have saved up while they were silent goes first, as fast as what is above sends.
+        Some(sent) if sent.is_finite() && others > 0 && class.kind == Kind::Htb => {
+            Served { assured: None, nested: Some(qdisc), ..served }
         }
         _ => served,
     }

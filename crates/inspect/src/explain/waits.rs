@@ -250,6 +250,17 @@ pub(super) fn at_worst(reading: &PolicyModel, moment: &Moment) -> Vec<String> {
              the others is not worked out here"
         )
     }));
+    lines.extend(served.nested.map(|qdisc| {
+        format!(
+            "{qdisc} stands below another shaper, where bursts that its other classes have saved go first: how much \
+             it gets beside them is not worked out here"
+        )
+    }));
+    lines.extend(served.in_turns.map(|qdisc| {
+        format!(
+            "the classes of {qdisc} take turns: how long it waits beside the others is not worked out here"
+        )
+    }));
     lines.extend(served.after.map(Bands::sentence));
     lines.extend(super::marks::of(reading, moment));
     lines
@@ -352,7 +363,9 @@ fn of_params(
         Ahead::Packets { queue, limit } => by_packets(queue, limit.into(), frame, own),
         Ahead::Unserved { queue, limit } => by_packets(queue, limit.into(), frame, served),
         Ahead::Bytes { queue, limit } => by_bytes(queue, limit.into(), (frame, served)),
-        Ahead::Turns { quantum, flows } => turns(quantum.into(), flows, frame, served),
+        Ahead::Turns { quantum, flows } => {
+            turns((quantum.into(), first_turn(&dump.params, quantum)), flows, frame, served)
+        }
         Ahead::ShortDelay { us, spares_frame: true } => {
             vec![target_sentence_at(f64::from(us) / 1000.0, frame, served)]
         }
@@ -597,20 +610,33 @@ fn chance(share: NetemProbability, correlation: NetemProbability) -> String {
 }
 
 /// Flows that send one after the other.
-fn turns(quantum: u64, flows: Option<u32>, frame: Frame, served: Served) -> Vec<String> {
+/// The bytes of a flow's first turn.
+fn first_turn(params: &QdiscParams, quantum: u32) -> u64 {
+    match params {
+        QdiscParams::Fq(fq) => fq.initial_quantum.unwrap_or(FIRST_OF_FQ).max(quantum).into(),
+        _ => quantum.into(),
+    }
+}
+
+/// What fq gives a new flow where nothing is said: ten frames of Ethernet.
+const FIRST_OF_FQ: u32 = 15140;
+
+fn turns((quantum, first): (u64, u64), flows: Option<u32>, frame: Frame, served: Served) -> Vec<String> {
     let others = flows.map_or(SOME_FLOWS, |flows| u64::from(flows).saturating_sub(1).min(SOME_FLOWS));
     if others == 0 {
         return vec!["it has one queue, which all flows share".to_owned()];
     }
     // A packet longer than a turn waits until several have added up, and so do those of the others.
-    let (bytes, between) = match quantum < frame.counted {
+    let (bytes, between) = match first < frame.counted {
         true => (frame.counted * others, "packets of this length"),
-        false => (quantum * others, "turns"),
+        // A flow sends as long as anything is left of its turn, and the last frame whole.
+        false => (first.next_multiple_of(frame.counted.max(1)) * others, "turns"),
     };
+    let longer = if first > quantum { format!(", a new one's first of {first}") } else { String::new() };
     let time = time(frame.shaped(bytes), served);
     let time = if time.is_empty() { String::new() } else { format!(": {time}") };
     vec![format!(
-        "flows take turns of {quantum} bytes: with {others} other{}, {bytes} bytes between two \
+        "flows take turns of {quantum} bytes{longer}: with {others} other{}, {bytes} bytes between two \
         {between}{time}",
         if others == 1 { "" } else { "s" }
     )]
@@ -667,31 +693,43 @@ fn by_packets(what: &str, limit: u64, frame: Frame, served: Served) -> Vec<Strin
     if limit == 0 {
         return vec![format!("the {what} takes no packet")];
     }
+    // Those ahead, those that buckets hold, and one whose time is not over yet.
+    let (held, total) = (held(served), limit + served.held);
     if limit == 1 {
         // A shaper lets it go when what was sent before it is paid for.
-        let first = format!("the {what} holds one packet: at worst one of {bytes} bytes has just left");
-        return with_time(first, cost, served);
+        let first = format!("the {what} holds one packet: at worst one of {bytes} bytes has just left{held}");
+        return with_time(first, total * cost, served);
     }
-    // Those ahead, and one whose time is not over yet.
     let sized = match cost {
         cost if cost == bytes => String::new(),
-        cost if cost == counted => format!(", which stab counts as {}", words::bytes(limit * cost)),
-        cost => format!(", which the shaper counts as {}", words::bytes(limit * cost)),
+        cost if cost == counted => format!(", which stab counts as {}", words::bytes(total * cost)),
+        cost => format!(", which the shaper counts as {}", words::bytes(total * cost)),
     };
     let first = format!(
-        "the {what} holds {limit} packets: at worst {} of {bytes} bytes are ahead and one has just left, {}{sized}",
+        "the {what} holds {limit} packets: at worst {} of {bytes} bytes are ahead and one has just left{held}, \
+         {}{sized}",
         limit - 1,
-        words::bytes(limit * bytes)
+        words::bytes(total * bytes)
     );
-    with_time(first, limit * cost, served)
+    with_time(first, total * cost, served)
 }
 
 fn by_bytes(what: &str, limit: u64, (frame, served): (Frame, Served)) -> Vec<String> {
     let first = format!(
-        "the {what} holds {}, all of which may be ahead, and a frame has just left",
-        words::bytes(limit)
+        "the {what} holds {}, all of which may be ahead, and a frame has just left{}",
+        words::bytes(limit),
+        held(served)
     );
-    with_time(first, frame.shaped(limit) + frame.cost, served)
+    with_time(first, frame.shaped(limit) + (1 + served.held) * frame.cost, served)
+}
+
+/// What buckets above have taken out already.
+fn held(served: Served) -> String {
+    match served.held {
+        0 => String::new(),
+        1 => ", one is held by the bucket above".to_owned(),
+        more => format!(", {more} are held by the buckets above"),
+    }
 }
 
 fn with_time(first: String, bytes: u64, served: Served) -> Vec<String> {

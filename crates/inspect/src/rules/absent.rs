@@ -28,6 +28,8 @@ fn must_be_made(name: &str, makes_links: bool) -> bool {
     match LinkDriver::of_name(name) {
         LinkDriver::Ifb => true,
         LinkDriver::Vlan { .. } => makes_links,
+        // Only patched kernels have it.
+        _ if numbered("imq") => true,
         _ => numbered("veth") || numbered("dummy") || makes_links && numbered("br"),
     }
 }
@@ -73,6 +75,7 @@ fn finding(reading: &PolicyModel, first: &str, missing: &[String]) -> Option<Fin
         LinkDriver::Vlan { .. } => "vlan",
         LinkDriver::Bridge => "bridge",
         LinkDriver::Dummy => "dummy",
+        _ if first.starts_with("imq") => "imq",
         _ => "veth",
     };
     let loaded = if kind == "ifb" { " (`modprobe ifb` creates ifb0 and ifb1 by default)" } else { "" };
@@ -86,7 +89,13 @@ fn finding(reading: &PolicyModel, first: &str, missing: &[String]) -> Option<Fin
             device \"{first}\")"
         ),
         witness: Some(Witness::Number(format!("no command of this policy makes {first}{loaded}"))),
-        fix: Some(Fix { what: make(first, kind), edits: Vec::new() }),
+        fix: Some(Fix {
+            what: match kind {
+                "imq" => "no Linux has IMQ unpatched: use an ifb, and redirect to it with tc".to_owned(),
+                kind => make(first, kind),
+            },
+            edits: Vec::new(),
+        }),
     })
 }
 

@@ -181,8 +181,8 @@ impl Netem<'_> {
             return None;
         }
         let level = if queued < LONG { Level::Note } else { Level::Warning };
-        // No more are offered: what it holds beyond that is not measured.
-        let more = if self.packets as usize >= FRAMES { "more than " } else { "" };
+        // No more are offered, and of those some may be lost: what it holds beyond that is not measured.
+        let more = if self.packets < self.netem.limit { "more than " } else { "" };
         let what = format!(
             "{} lets {more}{} of packets wait in {}",
             self.limit(),
@@ -221,7 +221,7 @@ impl Netem<'_> {
         // More than were offered may fit, and of a delay that varies it is not the mean that counts.
         if delay == 0
             || self.netem.jitter_ns > 0
-            || self.packets as usize >= FRAMES
+            || self.packets < self.netem.limit
             || through.0 >= self.rate.0 / 10 * 9
         {
             return None;

@@ -515,10 +515,15 @@ fn long(
         }
         // What left meanwhile shows that it is served; how long the rest takes was not waited for.
         Err(Unfinished::Waiting { packets, after }) if packets < alone.packets && after <= alone.wait => {
-            format!(
-                "{who}: {more}{} while the other classes are idle, and no less while they are busy",
-                words::time(alone.wait)
-            )
+            let busy = match length.rate.filter(|_| guess > alone.wait) {
+                Some(rate) => format!(
+                    "and {} at the {} that it is guaranteed, while they are busy",
+                    words::time(guess),
+                    words::rate(rate)
+                ),
+                None => "and no less while they are busy".to_owned(),
+            };
+            format!("{who}: {more}{} while the other classes are idle, {busy}", words::time(alone.wait))
         }
         Err(Unfinished::Waiting { packets, after }) => format!(
             "{who}: {more}{} while the other classes are idle; while they are busy {} still wait after {}",

@@ -34,7 +34,8 @@ fn a_wait_too_long_to_measure_is_no_less() {
                 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.0.0.0/8 flowid 1:10";
     let found = findings_of(text, &[Rule::Limit]);
     assert!(
-        found[0].contains("121.1 s while the other classes are idle, and no less while they are busy"),
+        found[0]
+            .contains("121.1 s while the other classes are idle, and 121.1 s at the 100 kbit/s that it is"),
         "{found:?}"
     );
 }

@@ -32,7 +32,10 @@ fn classes_that_share_a_bucket_are_not_promised_their_rates() {
         assert!(told.contains("the classes of 2: are guaranteed more together than is sent above"), "{told}");
     }
     let fits = at_worst(&below(&bucket("2mbit"), 1000));
-    assert!(fits.contains("1.2 s at the 1 Mbit/s it has") && !fits.contains("more together"), "{fits}");
+    assert!(fits.contains("1.2 s at the 1 Mbit/s it may have when no other class sends"), "{fits}");
+    // Linux 6.1 was asked: with 200 kB saved by the other class a packet waits 3.5 s, not 0.25.
+    assert!(fits.contains("2: stands below another shaper") && !fits.contains("more together"), "{fits}");
+    assert!(fits.contains("one is held by the bucket above"), "{fits}");
 }
 
 /// A packet behind 63 others in skbprio waits for all of higher priority besides; in hhf for heavy hitters
@@ -271,7 +274,7 @@ fn where_shapers_count_differently_no_time_is_given() {
              tc qdisc add dev eth0 parent 1:1 handle 2: pfifo limit 30\n"
         ))
     };
-    assert!(limit("rate 1mbit").contains("351 ms at the 1 Mbit/s"), "{}", limit("rate 1mbit"));
+    assert!(limit("rate 1mbit").contains("363 ms at the 1 Mbit/s"), "{}", limit("rate 1mbit"));
     assert!(!limit("m1 100kbit d 1s m2 1mbit").contains(" ms at "));
     let netem = at_worst("tc qdisc add dev eth0 root handle 1: netem rate 1mbit 500 limit 30\n");
     assert!(netem.contains("that is not worked out here") && !netem.contains(" ms at "), "{netem}");

@@ -252,3 +252,30 @@ fn of_fq_only_what_holds_is_said() {
     let newer = of(LinuxVersion::V7_2, 0);
     assert!(newer.contains("is not worked out here") && !newer.contains("flows take turns of"), "{newer}");
 }
+
+/// Linux 6.1 was asked with 12,000 frames: the last leaves after 1.5 s, and netem refuses none.
+#[test]
+fn a_limit_that_was_not_reached_lets_more_wait() {
+    for loss in ["", " loss 1%"] {
+        let text = format!("tc qdisc add dev eth0 root netem delay 25ms rate 100mbit limit 1200000{loss}\n");
+        let lines = findings_of(&text, &[Rule::Limit]);
+        assert!(lines.len() == 1 && lines[0].contains("lets more than "), "{lines:?}");
+    }
+}
+
+/// HTB sends packets with its own handle for a class past all of its classes.
+#[test]
+fn a_rule_that_names_the_htb_itself_is_found() {
+    let of = |class: &str| {
+        let text = format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+             iptables -t mangle -A POSTROUTING -p udp -j CLASSIFY --set-class {class}\n"
+        );
+        findings_of(&text, &[Rule::Nowhere])
+    };
+    let lines = of("1:0");
+    assert!(lines.len() == 1 && lines[0].contains("which is the htb of eth0 itself"), "{lines:?}");
+    assert!(lines[0].contains("its packets go past every class, unshaped"), "{lines:?}");
+    assert!(of("1:10").is_empty());
+}

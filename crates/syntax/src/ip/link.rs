@@ -15,6 +15,12 @@ pub(super) fn link(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
     match verb {
         "set" | "s" | "change" => set(rest, env).map(IpCommand::Set),
         "add" | "a" | "new" => add(rest, env),
+        verb if verb.starts_with('r') && "replace".starts_with(verb) => match add(rest, env)? {
+            IpCommand::AddLink { name, .. } if env.has(&name) => {
+                Err(later("replacing a link that is there", 1))
+            }
+            command => Ok(command),
+        },
         "delete" | "del" | "d" => delete(rest, env),
         "help" => Ok(help()),
         _ if is_show(verb) => which(rest, env).map(IpCommand::ShowLinks),
@@ -214,8 +220,8 @@ fn free_name_but(kind: &LinkDriver, env: &Env, taken: &str) -> String {
 fn elsewhere(what: &str) -> Refusal {
     let line = format!("tidegate: {what} is not supported in this version");
     Refusal::new(1, line).remedy(
-        "One network namespace is modelled, so the link cannot move to another: ip would have accepted \
-        this. Without netns both ends are created here, under two names.",
+        "One network namespace is modelled, so the link cannot move to another. Without netns both ends are \
+        created here, under two names.",
     )
 }
 

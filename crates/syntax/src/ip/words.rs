@@ -22,7 +22,7 @@ pub(super) fn is_show(verb: &str) -> bool {
 pub(super) fn later(what: &str, place: usize) -> Refusal {
     Refusal::new(1, format!("tidegate: {what} is not supported in this version"))
         .at(place)
-        .remedy("ip would have accepted this; the command was not carried out.")
+        .remedy("The command was not carried out; whether ip accepts it was not looked at.")
 }
 
 /// Refuses a device that is not there, as commands that change do.

@@ -314,7 +314,7 @@ impl PoliceWords {
                 "Say what is allowed: police rate 1mbit burst 10k drop",
             );
         }
-        if self.rate.is_some() && self.burst.is_none() {
+        if self.rate.is_some() && self.burst.is_none_or(|(bytes, _)| bytes == 0) {
             return fail(
                 "'burst' requires 'rate'.",
                 "A rate needs a burst, the bytes that may come at once: burst 10k.",
