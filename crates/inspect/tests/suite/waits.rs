@@ -53,7 +53,8 @@ fn frames_cost_what_the_size_table_has() {
         .split_once("the queue holds")
         .map_or_else(String::new, |(_, output)| format!("the queue holds{output}"))
     };
-    let ahead = "the queue holds 101 packets: at worst 100 of 1514 bytes are ahead and one has just left, 153 kB";
+    let ahead =
+        "the queue holds 101 packets: at worst 100 of 1514 bytes are ahead and one has just left, 153 kB";
     assert_eq!(of(""), format!("{ahead}: 1.2 s at the 1 Mbit/s it has\n"));
     // 1,514 and 44 bytes take 33 cells of 48 bytes, 53 on the line.
     assert_eq!(
