@@ -1,6 +1,6 @@
 //! What a file is, from its first lines.
 
-use super::{nothing::NOTHING_FOUND, tcjson};
+use super::{foreign, nothing::NOTHING_FOUND, tcjson};
 use std::fmt;
 use std::path::Path;
 use tidegate_capture::TOOLS;
@@ -62,6 +62,8 @@ pub enum FormatError {
     /// Its first bytes or its name are those of a file of another kind, or it is no text at all: what it is,
     /// and what to do.
     NotText(&'static str),
+    /// It has a format that is recognised and not read: which, and what to do.
+    Foreign(&'static str),
     /// JSON that no listing of tc is.
     ForeignJson,
     /// It begins as a listing of tc -j and is no JSON: where, and why.
@@ -90,7 +92,7 @@ impl fmt::Display for FormatError {
                     "{NOTHING_FOUND}: the file is empty (comments aside); name the file that holds the policy"
                 )
             }
-            FormatError::NotText(what) => f.write_str(what),
+            FormatError::NotText(what) | FormatError::Foreign(what) => f.write_str(what),
             FormatError::ForeignJson => f.write_str(
                 "is JSON, but not what `tc -j qdisc show`, `tc -j class show` or `tc -j filter show` writes",
             ),
@@ -172,6 +174,9 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<InputFormat, FormatError> {
     }
     if tc::is_listing(text) {
         return Ok(InputFormat::Listing);
+    }
+    if let Some(what) = foreign::recognised(name, &lines).filter(|_| !has_extension(".sh")) {
+        return Err(FormatError::Foreign(what));
     }
     if has_prompt(first) {
         return Err(FormatError::NotText(

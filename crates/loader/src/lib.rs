@@ -25,6 +25,7 @@ mod command_list;
 mod comments;
 pub mod distributions;
 mod files;
+mod foreign;
 mod format;
 mod inside;
 mod line_words;

@@ -51,7 +51,10 @@ impl Listings {
             }
             tc::number_tables(&mut objects);
             let calls = tc::commands_of_listing(&objects)?;
-            Ok((objects, calls))
+            match tc::without_classes(&objects).filter(|_| !files.iter().any(lists_classes)) {
+                Some(unknown) => Err(unknown),
+                None => Ok((objects, calls)),
+            }
         };
         match read(&files) {
             Ok((objects, calls)) => Ok(Listings { files, objects, calls }),
@@ -178,6 +181,15 @@ impl Listings {
     }
 }
 
+/// Does a file say that it lists classes, even if there are none: by a heading, or by an empty list of JSON?
+fn lists_classes((_, text, is_json): &(PathBuf, String, bool)) -> bool {
+    let is_heading = |line: &str| {
+        let verb = line.split_whitespace().skip_while(|word| word.rsplit('/').next() != Some("tc"));
+        tc::listing_heading(line).is_some() && verb.into_iter().any(|word| word.starts_with("cl"))
+    };
+    text.lines().any(is_heading) || *is_json && text.lines().any(|line| matches!(line.trim(), "[]" | "[ ]"))
+}
+
 /// Names in a row, the first few.
 fn tc_names(devices: &BTreeSet<&str>) -> String {
     let first: Vec<&str> = devices.iter().take(MAX_PLACES).copied().collect();
@@ -254,4 +266,43 @@ fn listed_again(
         }));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Why a text, as it is or as JSON, is not read.
+    fn unread(text: &str, is_json: bool) -> Option<String> {
+        let files = vec![(PathBuf::from("x"), text.to_owned(), is_json)];
+        Listings::of(files, Some("eth0")).err().map(|Unread(_, why)| why)
+    }
+
+    /// `tc qdisc show` has no classes with queues of their own making.
+    #[test]
+    fn a_qdisc_with_classes_is_not_known_without_them() {
+        let htb = "qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 0x30 direct_packets_stat 0\n";
+        let why = unread(htb, false).expect("is not read");
+        assert!(why.contains("list them too: tc class show dev eth0"), "{why}");
+        let class = "# dev eth0\nclass htb 1:30 root prio 0 rate 1Mbit ceil 1Mbit burst 1600b cburst 1600b\n";
+        for fine in [
+            format!("{htb}{class}"),
+            format!("{htb}# tc class show dev eth0\n"),
+            "qdisc prio 1: dev eth0 root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1\n"
+                .to_owned(),
+        ] {
+            assert_eq!(unread(&fine, false), None, "{fine}");
+        }
+        let json = "[{\"kind\":\"htb\",\"handle\":\"1:\",\"dev\":\"eth0\",\"root\":true,\"refcnt\":2,\"options\":\
+                    {\"r2q\":10,\"default\":\"0x30\",\"direct_packets_stat\":0,\"direct_qlen\":1000}}]\n";
+        assert!(unread(json, true).is_some_and(|why| why.contains("list them too")));
+        assert_eq!(unread(&format!("{json}[]\n"), true), None);
+    }
+
+    #[test]
+    fn what_a_class_is_in_is_asked_for() {
+        let class = "# dev eth0\nclass htb 1:30 root prio 0 rate 1Mbit ceil 1Mbit burst 1600b cburst 1600b\n";
+        let why = unread(class, false).expect("is not read");
+        assert!(why.contains("list the qdiscs too: tc qdisc show dev DEV"), "{why}");
+    }
 }

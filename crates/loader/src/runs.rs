@@ -1,7 +1,7 @@
 //! A script run on a machine of its own, once for each list of arguments, with its calls and the machine that
 //! they leave.
 
-use crate::format::{InputFormat, MAX_POLICY, sniff};
+use crate::format::{FormatError, InputFormat, MAX_POLICY, sniff};
 use crate::{LoadError, LoadedPolicy, ReadOptions, SandboxOptions, distributions, inside};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -89,6 +89,9 @@ impl ScriptRuns {
             Ok(InputFormat::Script) if input_file::is_handed_over(script) => {
                 let why = "a script must be a file, because it is run; save it first";
                 Err(LoadError::File(script.to_owned(), why.to_owned()))
+            }
+            Err(error @ (FormatError::Foreign(_) | FormatError::LooksLike(_))) => {
+                Err(LoadError::File(script.to_owned(), error.to_string()))
             }
             // A file that cannot be read, or has no known format, has the message for scripts: this is for
             // scripts.

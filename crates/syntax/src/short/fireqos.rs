@@ -7,6 +7,7 @@
 use super::problem::Problem;
 use super::sqm::Imported;
 use super::tree::{Entry, SpannedValue, TomlValue};
+use super::variables::Variables;
 use crate::nft::Span;
 
 /// A word and its place.
@@ -18,8 +19,14 @@ type Word<'t> = (&'t str, Span);
 /// What has no place in a short policy, each with its line; nothing is left out in silence.
 pub fn read_fireqos(text: &str) -> Result<Vec<Imported>, Vec<Problem>> {
     let mut reader = Reader::default();
-    for (number, line) in (1..).zip(text.lines()) {
-        let words = words(line, number);
+    let mut variables = Variables::default();
+    for command in commands(text) {
+        if let Some((word, span)) = command.first().filter(|(word, _)| is_of_bash(word)) {
+            let what = format!("the configuration is a program of bash here (`{word}`), which is not run");
+            return Err(vec![Problem::new(*span, what, "write out what it comes to")]);
+        }
+        let words = variables.carry_out(&command);
+        let words: Vec<Word<'_>> = words.iter().map(|(word, span)| (word.as_str(), *span)).collect();
         let Some(((first, span), rest)) = words.split_first().map(|(first, rest)| (*first, rest)) else {
             continue;
         };
@@ -37,11 +44,22 @@ pub fn read_fireqos(text: &str) -> Result<Vec<Imported>, Vec<Problem>> {
             ),
         }
     }
-    if reader.problems.is_empty() {
+    // What follows from a value that is not known is no other cause.
+    let unknown = variables.problems();
+    if !unknown.is_empty() {
+        Err(unknown)
+    } else if reader.problems.is_empty() {
         Ok(reader.interfaces.into_iter().map(Interface::policy).collect())
     } else {
         Err(reader.problems)
     }
+}
+
+/// Does a word begin what only bash can carry out?
+fn is_of_bash(word: &str) -> bool {
+    const WORDS: [&str; 11] =
+        ["if", "for", "while", "until", "case", "function", "{", "[", "[[", "eval", "source"];
+    WORDS.contains(&word) || word.ends_with("()") || word.starts_with("((")
 }
 
 #[derive(Default)]
@@ -180,6 +198,17 @@ impl Reader {
                 // Whose side the encapsulation is on is nothing to us: the link has it.
                 "local" | "remote" => {}
                 "balanced" => notes.push(balanced(span)),
+                "pppoe-llcsnap" | "pppoe-snap" | "pppoa-llcsnap" | "pppoa-snap" | "bridged-llcsnap"
+                | "bridged-snap" | "ipoa-llcsnap" | "ipoa-snap" => {
+                    // FireQOS has three names for LLC.
+                    link.push(match word.split('-').next() {
+                        Some("pppoe") => "pppoe-llc",
+                        Some("pppoa") => "pppoa-llc",
+                        Some("bridged") => "bridged-llc",
+                        _ => "ipoa-llc",
+                    });
+                    link_span = span;
+                }
                 "adsl" | "ethernet" | "pppoe-llc" | "pppoe-vcmux" | "pppoa-llc" | "pppoa-vcmux"
                 | "bridged-llc" | "bridged-vcmux" | "ipoa-llc" | "ipoa-vcmux" => {
                     link.push(word);
@@ -378,6 +407,23 @@ fn text(key: &str, value: &str, span: Span) -> Entry {
     Entry { key: key.into(), span, node: SpannedValue { span, value: TomlValue::Text(value.into()) } }
 }
 
+/// The file's commands, each the words of a line and of those that continue it.
+fn commands(text: &str) -> Vec<Vec<Word<'_>>> {
+    let mut commands: Vec<Vec<Word<'_>>> = Vec::new();
+    let mut goes_on = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        let whole = line.trim_end();
+        let text = whole.strip_suffix('\\').unwrap_or(whole);
+        let words = words(text, number);
+        match commands.last_mut().filter(|_| goes_on) {
+            Some(command) => command.extend(words),
+            None => commands.push(words),
+        }
+        goes_on = text.len() < whole.len();
+    }
+    commands
+}
+
 /// The words of a line with their places; what follows a # is none.
 fn words(line: &str, number: usize) -> Vec<Word<'_>> {
     let code = line.split('#').next().unwrap_or("");
@@ -473,6 +519,30 @@ mod tests {
             .map(|p| (p.span.line, p.what))
             .collect();
         assert_eq!(problems.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5, 8, 9]);
+    }
+
+    #[test]
+    fn variables_and_continued_lines_are_read_as_bash_does() {
+        let text = "DEV=eth0\nUP=900kbit; DOWN=5mbit # bought\ninterface46 $DEV world bidirectional \\\n input rate \
+                    ${DOWN} output rate $UP\n class a\n  match udp port 53\n";
+        let text = text.replace("; DOWN", "\nDOWN");
+        let policies = read_fireqos(&text).expect("is read");
+        let of = |key: &str| {
+            let entry = policies[0].entries.iter().find(|entry| entry.key == key);
+            entry.map(|entry| value_text(&entry.node))
+        };
+        assert_eq!(
+            ["device", "up", "down"].map(of),
+            ["eth0", "900kbit", "5mbit"].map(|value| Some(value.to_owned()))
+        );
+        // One cause, one problem.
+        let what = |text: &str| -> Vec<String> {
+            read_fireqos(text).expect_err("is not").into_iter().map(|problem| problem.what).collect()
+        };
+        let unset = "interface46 $DEV world output rate $UP\n class a\n  match udp port 53\n  match odd\n";
+        assert_eq!(what(unset), ["nothing in this file gives $DEV a value"]);
+        let loops = "for port in 80 443; do\n match port $port\ndone\n";
+        assert_eq!(what(loops), ["the configuration is a program of bash here (`for`), which is not run"]);
     }
 
     #[test]

@@ -32,6 +32,7 @@ mod schema;
 mod sqm;
 mod text;
 mod tree;
+mod variables;
 mod writing;
 
 pub use back::from_machine;

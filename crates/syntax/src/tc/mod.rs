@@ -39,6 +39,7 @@ pub use help::help_kind;
 pub use listing::{
     FilterHead, Listed, ListedObject, ListingDifference, ListingHeading, NotListed, commands_of_listing,
     compare, is_listing, listing_heading, number_tables, object_of_members, objects_of_listing, read_listing,
+    without_classes,
 };
 pub(crate) use prefix::{dotted, parse_masked4, parse_prefix6};
 pub use read::{parse, parse_line};

@@ -28,11 +28,7 @@ pub(super) fn in_order(objects: &[ListedObject]) -> Result<Vec<Listed>, NotListe
         }
         waiting = left;
         if waiting.len() == before {
-            let why = match waiting[0].parent.starts_with(':') {
-                true => "hangs on a queue of the kernel's own mq, and tidegate's devices have one queue",
-                false => "hangs on something that is not listed; list the classes too: tc class show dev DEV",
-            };
-            return Err(waiting[0].wrong(why));
+            return Err(waiting[0].wrong(lacks(waiting[0], objects)));
         }
     }
     for object in filters_in_order(objects) {
@@ -43,6 +39,44 @@ pub(super) fn in_order(objects: &[ListedObject]) -> Result<Vec<Listed>, NotListe
         }
     }
     Ok(out)
+}
+
+/// What an object hangs on that is not listed, in words.
+fn lacks(object: &ListedObject, objects: &[ListedObject]) -> &'static str {
+    if object.parent.starts_with(':') {
+        return "hangs on a queue of the kernel's own mq, and tidegate's devices have one queue";
+    }
+    let parent = above(object);
+    let major = parent.split(':').next().unwrap_or_default();
+    let is_its_qdisc = |other: &ListedObject| {
+        other.what == Object::Qdisc
+            && other.dev == object.dev
+            && other.handle.strip_suffix(':') == Some(major)
+    };
+    match objects.iter().any(is_its_qdisc) {
+        true => "hangs on something that is not listed; list the classes too: tc class show dev DEV",
+        false => "is in a qdisc that is not listed; list the qdiscs too: tc qdisc show dev DEV",
+    }
+}
+
+/// The first qdisc of a kind whose classes somebody makes, on a device without a class in the listing: of
+/// classes `tc qdisc show` shows no more than the qdiscs that somebody attached to them.
+pub(super) fn without_classes(objects: &[ListedObject]) -> Option<NotListed> {
+    let classes = objects.iter().filter(|object| object.what == Object::Class);
+    let with_classes: BTreeSet<&String> = classes.map(|class| &class.dev).collect();
+    let bare = objects.iter().find(|object| {
+        object.what == Object::Qdisc
+            && !object.is_default()
+            && Kind::from_name(&object.kind).is_some_and(Kind::classes_are_made)
+            && !with_classes.contains(&object.dev)
+    });
+    bare.map(|object| {
+        let dev = &object.dev;
+        object.wrong(format!(
+            "what its classes are is not listed, and nothing is known of it without them; list them too: tc class \
+             show dev {dev} (where that prints nothing, add the line `# tc class show dev {dev}`)"
+        ))
+    })
 }
 
 /// The filters, those of u32 in the order in which their preferences were made: each has a table of its own,

@@ -53,6 +53,12 @@ pub fn commands_of_listing(objects: &[ListedObject]) -> Result<Vec<Listed>, NotL
     commands::in_order(objects)
 }
 
+/// Why a listing is not enough to know what a qdisc with classes does, where it lists no class of the device;
+/// it may have none.
+pub fn without_classes(objects: &[ListedObject]) -> Option<NotListed> {
+    commands::without_classes(objects)
+}
+
 /// The commands that make what a text lists.
 ///
 /// # Errors
