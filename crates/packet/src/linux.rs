@@ -145,6 +145,8 @@ pub enum LinuxChange {
     FqLatency,
     /// The quanta that fq takes.
     FqQuantum,
+    /// When a qdisc below an ingress or clsact is refused, and with what words.
+    HookChildren,
     /// What rules on ports and TCP's flags read in later fragments.
     LaterFragments,
     /// Whether a netem that makes copies tolerates another in its tree.
@@ -194,7 +196,7 @@ const fn row(
 
 impl LinuxChange {
     /// All changes, each asked of both kernels.
-    pub const TABLE: [LinuxChangeRow; 23] = [
+    pub const TABLE: [LinuxChangeRow; 24] = [
         row(
             LinuxChange::BacklogKept,
             LinuxVersion::V7_2,
@@ -327,6 +329,15 @@ impl LinuxChange {
                 "`quantum` is refused at 0 and above 1 MiB, `initial_quantum` from 2 GiB",
                 "`quantum` is at least 256 and at most 1 MiB whatever was asked for; `initial_quantum` is \
                  refused above 1 MiB",
+            ],
+        ),
+        row(
+            LinuxChange::HookChildren,
+            LinuxVersion::V7_2,
+            &["clsact", "ingress"],
+            [
+                "a qdisc below it is made and then refused, without a word why",
+                "a qdisc below it is refused before anything else is looked at, and it is said why",
             ],
         ),
         row(

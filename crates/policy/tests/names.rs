@@ -208,7 +208,10 @@ fn kinds_of_filters_and_actions() {
         assert_eq!(action_kind(name), Some(*name));
     }
     assert_eq!(["gac", "", "GACT"].map(action_kind), [None; 3], "the proper name only");
-    assert_eq!(why_not(REFUSED_FILTERS, "bpf"), Some("BPF programs are not run"));
+    assert_eq!(
+        why_not(REFUSED_FILTERS, "bpf"),
+        Some("BPF programs are not run; flower and u32 match addresses, protocols and ports")
+    );
     assert_eq!(why_not(REFUSED_FILTERS, "u32"), None);
 }
 

@@ -120,6 +120,9 @@ impl Shaper {
             self.node_info(op.handle).map(|(kind, _)| (op.handle, kind))
         } else {
             const NO_QDISC: TcError = TcError::new(Errno::NoEnt, "Failed to find specified qdisc");
+            if self.is_below_hook(op.parent) && self.device().switches.linux.has(LinuxChange::HookChildren) {
+                return Err(ingress::NO_CHILDREN);
+            }
             let there = self.hangs_on(op.parent).ok_or(NO_QDISC)?;
             if there.is_none() {
                 self.must_take_child(op.parent)?;
@@ -172,9 +175,17 @@ impl Shaper {
         if parent == Handle::ROOT {
             return Some(Some((self.root.handle(), self.root.kind())));
         }
+        if self.is_below_hook(parent) {
+            return Some(None);
+        }
         let node = self.node(parent.qdisc())?;
         let child = if node.has_class(parent) { node.child(parent) } else { None };
         Some(child.and_then(|child| child.there_mut()).map(|child| (child.handle(), child.kind())))
+    }
+
+    /// Is it below an ingress or clsact that is there?
+    fn is_below_hook(&mut self, parent: Handle) -> bool {
+        parent != Handle::ROOT && self.ingress.is_there() && self.is_hook(parent)
     }
 
     fn delete(
@@ -318,6 +329,9 @@ impl Shaper {
 
     /// Is there a class of that name, if no child is attached to it?
     fn must_take_child(&mut self, parent: Handle) -> Result<(), TcError> {
+        if self.is_below_hook(parent) {
+            return Ok(());
+        }
         match self.node(parent.qdisc()) {
             Some(node) if node.kind().classes() == ClassLayout::None => {
                 // Recorded: answers/parent-not-classful.
@@ -342,6 +356,9 @@ impl Shaper {
             let new = new.unwrap_or_else(|| QdiscNode::instead(&mut cx));
             core::mem::replace(root, new).destroy(&mut cx);
             return Ok(());
+        }
+        if self.is_below_hook(parent) {
+            return Err(self.ingress.refuse_child(parent));
         }
         if self.root.kind() == Kind::Mq && self.root.handle() == parent.qdisc() {
             // Linux stops the device, with all its queues, while one of them gets another qdisc.
@@ -392,6 +409,9 @@ impl Shaper {
             return Err(TcError::bare(Errno::Inval));
         }
         let qdisc = [own, above, root].into_iter().find(|handle| !handle.is_none()).unwrap_or_default();
+        if self.is_below_hook(qdisc) {
+            return Err(self.ingress.refuse_class(op));
+        }
         if qdisc.is_none() || !self.has_qdisc(qdisc) {
             return Err(TcError::bare(Errno::NoEnt));
         }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use tidegate_classify::{Blocks, DumpContext, FilterList, FilterVerdict, Owner, Redirect, Shared};
 use tidegate_packet::{Handle, Pkt, Time};
 use tidegate_policy::dump::{FilterDump, QdiscDump, QueueStats, Xstats};
-use tidegate_policy::{Errno, FilterOp, Kind, QdiscOp, QdiscParams, SharedBlocks, TcError, Verb};
+use tidegate_policy::{ClassOp, Errno, FilterOp, Kind, QdiscOp, QdiscParams, SharedBlocks, TcError, Verb};
 
 /// The handle of both.
 pub(crate) const HANDLE: Handle = Handle::new(0xffff, 0);
@@ -47,6 +47,8 @@ const SHARED: TcError = TcError::new(
 );
 const NO_INGRESS_BLOCK: TcError = TcError::new(Errno::OpNotSupp, "Ingress block sharing is not supported");
 const NO_EGRESS_BLOCK: TcError = TcError::new(Errno::OpNotSupp, "Egress block sharing is not supported");
+pub(crate) const NO_CHILDREN: TcError =
+    TcError::new(Errno::OpNotSupp, "Cannot add children to ingress/clsact qdisc");
 
 /// A qdisc of the tree has no hooks that could share a block.
 pub(crate) fn shares_nothing(blocks: SharedBlocks) -> Result<(), TcError> {
@@ -81,6 +83,25 @@ impl Ingress {
             // An ingress qdisc has one list of filters, whatever class of it is named.
             _ => Ok(ARRIVING),
         }
+    }
+
+    /// What is said of a qdisc that was to be attached below.
+    pub(crate) fn refuse_child(&self, parent: Handle) -> TcError {
+        if self.kind == Some(Kind::Clsact) && parent != ARRIVING && parent != LEAVING {
+            return TcError::new(Errno::NoEnt, "Specified class not found");
+        }
+        TcError::bare(Errno::OpNotSupp)
+    }
+
+    /// The answer to a command about a class of the hooks: an ingress takes any number for one of its own, a
+    /// clsact has two (asked of Linux 6.1 and 7.2).
+    pub(crate) fn refuse_class(&self, op: &ClassOp) -> TcError {
+        let exists = self.kind == Some(Kind::Ingress) || op.classid == ARRIVING || op.classid == LEAVING;
+        TcError::bare(match (exists, op.verb) {
+            (true, Verb::Add) => Errno::Exist,
+            (false, Verb::Change | Verb::Delete) => Errno::NoEnt,
+            _ => Errno::OpNotSupp,
+        })
     }
 
     fn hook(&self, holder: Handle) -> &Hook {

@@ -189,6 +189,87 @@ fn chains_are_listed_oldest_first() {
     assert_eq!(machine.gateway.own_filters(machine.now, eth0, root).expect("there").len(), 1 + 1);
 }
 
+/// What Linux 6.1 and 7.2 answer to a qdisc below the hooks.
+#[test]
+fn no_qdisc_is_attached_below_ingress_and_clsact() {
+    const UNSAID: &str = "RTNETLINK answers: Operation not supported";
+    const NO_CLASS: &str = "Error: Specified class not found.";
+    const SAID: &str = "Error: Cannot add children to ingress/clsact qdisc.";
+    let absent = "Error: Qdisc not found. To create specify NLM_F_CREATE flag.";
+    let rows = [
+        ("eth0", "add", "ffff: sfq", UNSAID),
+        ("eth0", "add", "ffff:1 sfq", UNSAID),
+        ("eth0", "replace", "ffff: handle 5: htb", UNSAID),
+        ("eth0", "change", "ffff: handle 5: htb", absent),
+        ("eth1", "add", "ffff: sfq", NO_CLASS),
+        ("eth1", "add", "ffff:fff2 sfq", UNSAID),
+        ("eth1", "replace", "ffff:fff3 pfifo", UNSAID),
+    ];
+    for linux in [LinuxVersion::V6_1, LinuxVersion::V7_2] {
+        let mut machine = Machine::new(&["eth0", "eth1"]);
+        machine.gateway.set_kernel(KernelModel { linux, ..KernelModel::default() });
+        let before = machine.answer("tc qdisc add dev eth0 parent ffff: sfq");
+        assert_eq!(before, "Error: Failed to find specified qdisc.");
+        machine.run("tc qdisc add dev eth0 ingress\ntc qdisc add dev eth1 clsact");
+        for (dev, verb, what, in_6_1) in rows {
+            let answer = machine.answer(&format!("tc qdisc {verb} dev {dev} parent {what}"));
+            assert_eq!(answer, if linux == LinuxVersion::V6_1 { in_6_1 } else { SAID }, "{dev} {what}");
+        }
+    }
+}
+
+/// Linux 6.1 and 7.2: an address of which no bit is compared fits nothing, unless of another one some are. The
+/// order of a filter's words does not matter for what is compared, and a filter that compares nothing takes
+/// all.
+#[test]
+fn what_flower_makes_of_keys_that_compare_nothing() {
+    let lost = |keys: &str| {
+        let mut machine = Machine::new(&["eth0"]);
+        machine.run("tc qdisc add dev eth0 clsact");
+        machine.run(&format!("tc filter add dev eth0 egress protocol ip prio 1 flower {keys} action drop"));
+        let head = udp(("10.0.0.2", 4000), ("203.0.113.7", 53), 0);
+        machine.passes(EgressPath::Direct, "eth0", head).is_none()
+    };
+    for (keys, drops) in [
+        ("", true),
+        ("dst_ip 0.0.0.0/0", false),
+        ("src_ip default ip_proto udp", false),
+        ("dst_ip 0.0.0.0/0 src_ip 10.0.0.2", true),
+        ("dst_ip 0.0.0.0/0 src_ip 10.0.0.3", false),
+        ("ip_proto udp dst_port 80/0", true),
+        ("ip_tos 4/0", true),
+        ("tcp_flags 2 ip_proto udp", true),
+        ("tcp_flags 2 ip_proto tcp", false),
+    ] {
+        assert_eq!(lost(keys), drops, "{keys}");
+    }
+}
+
+/// What Linux 6.1 and 7.2 answer to commands about classes of the hooks.
+#[test]
+fn no_class_is_made_below_ingress_and_clsact() {
+    const EXISTS: &str = "RTNETLINK answers: File exists";
+    const UNSUPPORTED: &str = "RTNETLINK answers: Operation not supported";
+    const ABSENT: &str = "RTNETLINK answers: No such file or directory";
+    let mut machine = Machine::new(&["eth0", "eth1"]);
+    machine.run("tc qdisc add dev eth0 ingress\ntc qdisc add dev eth1 clsact");
+    let rows = [
+        ("eth0", "ffff:1", [EXISTS, UNSUPPORTED, UNSUPPORTED, UNSUPPORTED]),
+        ("eth1", "ffff:1", [UNSUPPORTED, ABSENT, UNSUPPORTED, ABSENT]),
+        ("eth1", "ffff:fff2", [EXISTS, UNSUPPORTED, UNSUPPORTED, UNSUPPORTED]),
+    ];
+    for (dev, class, expected) in rows {
+        let of = |(verb, answer): (&str, &str)| {
+            let options = if verb == "del" { "" } else { "htb rate 1mbit" };
+            let line = format!("tc class {verb} dev {dev} parent ffff: classid {class} {options}");
+            (line, answer.to_owned())
+        };
+        for (line, answer) in ["add", "change", "replace", "del"].into_iter().zip(expected).map(of) {
+            assert_eq!(machine.answer(line.trim()), answer, "{line}");
+        }
+    }
+}
+
 /// The filters of an ingress qdisc are one list, whatever class of it is named; a clsact has two, and no
 /// other class. Linux 6.1's answers.
 #[test]

@@ -184,6 +184,7 @@ fn concerns(change: LinuxChange, qdisc: &QdiscDump) -> bool {
             LinuxChange::BacklogKept
             | LinuxChange::ClassInUse
             | LinuxChange::FqLatency
+            | LinuxChange::HookChildren
             | LinuxChange::LaterFragments
             | LinuxChange::NetemCopies
             | LinuxChange::NetemMarks

@@ -1,10 +1,13 @@
 //! R25: options without effect beside the others of their command.
+//!
+//! What Linux makes of flower's keys without their protocol was asked of 6.1 and 7.2: it keeps none of them.
 
 use super::making::finding;
 use crate::finding::{Finding, Level, Rule};
 use crate::reading::{PolicyModel, Step, Word};
-use tidegate_policy::dump::QdiscDump;
-use tidegate_policy::{CakeFlows, CakeParams, CakeTins, QdiscParams};
+use tidegate_packet::header::{ethertype, proto};
+use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::{CakeFlows, CakeParams, CakeTins, FilterParams, FlowerField, QdiscParams};
 
 /// CAKE's options for the cost of a packet on the link, which its own shaper and its turns between flows use.
 const FRAMING: [&str; 17] = [
@@ -27,7 +30,24 @@ const FRAMING: [&str; 17] = [
     "bridged-ptm",
 ];
 
-/// CAKE's words that come to nothing.
+const IP: [u128; 2] = [ethertype::IPV4 as u128, ethertype::IPV6 as u128];
+const TCP: [u128; 1] = [proto::TCP as u128];
+
+/// A key of flower that Linux leaves out unless another has one of these values.
+struct OfProtocol {
+    name: &'static str,
+    needs: (FlowerField, &'static [u128]),
+    /// What to write for that.
+    words: &'static str,
+}
+
+const OF_PROTOCOLS: [OfProtocol; 3] = [
+    OfProtocol { name: "ip_tos", needs: (FlowerField::EthType, &IP), words: "protocol ip or ipv6" },
+    OfProtocol { name: "ip_ttl", needs: (FlowerField::EthType, &IP), words: "protocol ip or ipv6" },
+    OfProtocol { name: "tcp_flags", needs: (FlowerField::IpProto, &TCP), words: "ip_proto tcp" },
+];
+
+/// CAKE's and flower's words that come to nothing.
 pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let reading = &*reading;
     let mut found = Vec::new();
@@ -40,12 +60,47 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
         let flows: Vec<&str> = CakeFlows::ALL.iter().map(|flows| flows.name()).collect();
         found.extend(replaced(step, &flows, cake.flows.map(CakeFlows::name)));
     }
+    found.extend(reading.filters.iter().filter_map(|dump| left_out(reading, dump)));
     found
 }
 
+/// A key of flower that the filter has not, for want of its protocol: the filter takes packets whatever they
+/// have there. Or an address that it only seems to have.
+fn left_out(reading: &PolicyModel, dump: &FilterDump) -> Option<Finding> {
+    let FilterEntry::Filter { params: FilterParams::Flower(flower), .. } = &dump.entry else { return None };
+    let step = reading.maker_of_filter(dump).and_then(|op| reading.step_of(op))?;
+    let is_given = |name: &str| options(step, "flower").iter().find(|word| word.text == name);
+    if flower.no_address {
+        let word = is_given("src_ip").or_else(|| is_given("dst_ip"))?;
+        return Some(finding(
+            Rule::Void,
+            Level::Error,
+            word.place.clone().or_else(|| step.place.clone()),
+            format!("with this `{}` the filter matches no packet", word.text),
+            "an address of which no bit is compared, without another that is, never fits (Linux 6.1 and 7.2)"
+                .into(),
+            format!("the filter of preference {} compares no address; leave the key out", dump.pref),
+        ));
+    }
+    let is_of = |(field, values): (FlowerField, &[u128])| {
+        flower.key(field).is_some_and(|key| values.contains(&key.value))
+    };
+    let lost = OF_PROTOCOLS.iter().filter(|key| !is_of(key.needs));
+    let (word, OfProtocol { name, words, .. }) =
+        lost.into_iter().find_map(|key| Some((is_given(key.name)?, key)))?;
+    Some(finding(
+        Rule::Void,
+        Level::Warning,
+        word.place.clone().or_else(|| step.place.clone()),
+        format!("`{name}` has no effect: it needs {words}"),
+        "Linux leaves such a key out of the filter, which then matches whatever a packet has there".into(),
+        format!("the filter of preference {} has no {name}", dump.pref),
+    ))
+}
+
 /// The words behind the kind's name.
-fn options(step: &Step) -> &[Word] {
-    let kind = step.words.iter().position(|word| word.text == "cake");
+fn options<'s>(step: &'s Step, kind: &str) -> &'s [Word] {
+    let kind = step.words.iter().position(|word| word.text == kind);
     kind.and_then(|at| step.words.get(at + 1..)).unwrap_or(&[])
 }
 
@@ -55,7 +110,7 @@ fn framing(qdisc: &QdiscDump, cake: &CakeParams, step: &Step) -> Option<Finding>
     if shapes {
         return None;
     }
-    let word = options(step).iter().find(|word| FRAMING.contains(&word.text.as_str()))?;
+    let word = options(step, "cake").iter().find(|word| FRAMING.contains(&word.text.as_str()))?;
     Some(finding(
         Rule::Void,
         Level::Note,
@@ -70,7 +125,8 @@ fn framing(qdisc: &QdiscDump, cake: &CakeParams, step: &Step) -> Option<Finding>
 
 /// Words of which a command takes one: the last.
 fn replaced(step: &Step, among: &[&str], took: Option<&str>) -> Option<Finding> {
-    let words: Vec<&Word> = options(step).iter().filter(|word| among.contains(&word.text.as_str())).collect();
+    let words: Vec<&Word> =
+        options(step, "cake").iter().filter(|word| among.contains(&word.text.as_str())).collect();
     let last = words.last()?;
     let idle = words.iter().find(|word| word.text != last.text)?;
     // The final value must be that of the last of them.

@@ -13,6 +13,10 @@ pub struct FlowerParams {
     pub indev: Option<Indev>,
     /// What is compared, in the order of [`FlowerField`], each field once.
     pub keys: Vec<FlowerKey>,
+    /// An address was given of which no bit is compared (`src_ip 0/0`), and no other of which some are. Linux
+    /// then compares which addresses a packet has without having looked, and the filter matches nothing (6.1
+    /// and 7.2).
+    pub no_address: bool,
     /// Packets are not shown to it: it is for a card alone.
     pub skip_sw: bool,
     /// It is for software alone.
@@ -131,9 +135,13 @@ impl FlowerParams {
         self.keys.iter().find(|key| key.field == field)
     }
 
-    /// Sets the comparison of a field; one that was set before is replaced.
+    /// Sets the comparison of a field; one that was set before is replaced. One that compares no bit is none,
+    /// as in Linux.
     pub fn set(&mut self, key: FlowerKey) {
         self.keys.retain(|known| known.field != key.field);
+        if key.mask == 0 && !key.range {
+            return;
+        }
         let at = self.keys.partition_point(|known| known.field < key.field);
         self.keys.insert(at, key);
     }

@@ -66,7 +66,7 @@ pub const EMATCHES: &[DocumentedName] = &[
 pub const REFUSED_FILTERS: &[DocumentedName] = &[
     ("xt", "filters cannot run iptables targets"),
     ("ipt", "filters cannot run iptables targets"),
-    ("bpf", "BPF programs are not run"),
+    ("bpf", "BPF programs are not run; flower and u32 match addresses, protocols and ports"),
     ("rsvp", "removed from Linux in 6.3; flower matches addresses, protocols and ports"),
     ("rsvp6", "removed from Linux in 6.3; flower matches addresses, protocols and ports"),
     ("tcindex", "removed from Linux in 6.3; it classified by the index that dsmark set"),

@@ -28,8 +28,11 @@ pub(super) fn qdisc(
 /// Reads the options of a class of this kind.
 pub(super) fn class(name: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> Result<ClassParams, Refusal> {
     let place = words.last();
-    if matches!(name, "cbq" | "dsmark") {
-        return Err(later("class", name, place));
+    if let Some(gone) = UnsupportedKind::find(name).filter(|kind| matches!(kind.name, "cbq" | "dsmark")) {
+        let UnsupportedKind { name, why, instead, .. } = gone;
+        return Err(
+            later("class", name, place).remedy(format!("{name} is not built: {why}. Instead, {instead}."))
+        );
     }
     let Some(spec) = KindSpec::find(name).filter(|spec| spec.class.is_some()) else {
         let kinds = KindSpec::all().filter(|spec| spec.class.is_some()).map(|spec| spec.name);

@@ -33,6 +33,8 @@ struct Reader {
     network: u16,
     protocol: Option<u8>,
     tagged: bool,
+    /// An address of which no bit is compared was given.
+    any_address: bool,
 }
 
 /// `flower`.
@@ -40,11 +42,14 @@ pub(super) const ROW: Row = Row { name: "flower", parse, show };
 
 fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
     let number = number(handle)?;
-    if words.peek().is_none() {
-        return Ok(Read { handle: number, ..Read::default() });
-    }
     let tagged = is_tag(protocol);
-    let mut reader = Reader { params: FlowerParams::default(), network: protocol, protocol: None, tagged };
+    let mut reader = Reader {
+        params: FlowerParams::default(),
+        network: protocol,
+        protocol: None,
+        tagged,
+        any_address: false,
+    };
     let mut actions = Vec::new();
     while let Some(word) = words.take() {
         let word = key(word);
@@ -62,6 +67,7 @@ fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env: &Env) -> 
     if let Some(network) = reader.network_behind_tags(protocol) {
         reader.all(FlowerField::EthType, u128::from(network));
     }
+    reader.leave_out();
     Ok(Read { handle: number, params: Some(FilterParams::Flower(reader.params)), actions })
 }
 
@@ -134,6 +140,25 @@ impl Reader {
         self.params.set(FlowerKey { field, value: value & mask, mask, range: false });
     }
 
+    /// Leaves out what the kernel does not read, whatever the order of the words: the DS field and the time
+    /// to live without IP, TCP's flags without TCP.
+    fn leave_out(&mut self) {
+        let value = |field| self.params.key(field).map(|key| key.value);
+        let is_ip = [ethertype::IPV4, ethertype::IPV6]
+            .into_iter()
+            .any(|network| value(FlowerField::EthType) == Some(u128::from(network)));
+        let is_tcp = value(FlowerField::IpProto) == Some(u128::from(proto::TCP));
+        self.params.keys.retain(|key| match key.field {
+            FlowerField::IpTos | FlowerField::IpTtl => is_ip,
+            FlowerField::TcpFlags => is_tcp,
+            _ => true,
+        });
+        let has_address = [FlowerField::SrcIp, FlowerField::DstIp]
+            .into_iter()
+            .any(|field| self.params.key(field).is_some());
+        self.params.no_address = self.any_address && !has_address;
+    }
+
     fn field(&mut self, word: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
         use FlowerField as F;
         match word {
@@ -175,13 +200,28 @@ impl Reader {
 
     fn ip_proto(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
         let text = words.need()?;
-        let ip = matches!(self.network, ethertype::IPV4 | ethertype::IPV6);
         let named = PROTOCOLS.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
-        let number = named.or_else(|| u8_in(text, 16)).filter(|_| ip);
-        let number = number.ok_or_else(|| {
-            illegal("ip_proto", text, words.last()).remedy(
-                "ip_proto takes tcp, udp, sctp, icmp, icmpv6 or a hexadecimal number, with protocol ip or ipv6.",
-            )
+        let (fits, remedy) = match named {
+            Some(proto::ICMP) => {
+                (self.network == ethertype::IPV4, "icmp is of IPv4: say protocol ip, or icmpv6.")
+            }
+            Some(proto::ICMPV6) => {
+                (self.network == ethertype::IPV6, "icmpv6 is of IPv6: say protocol ipv6, or icmp.")
+            }
+            _ => (
+                matches!(self.network, ethertype::IPV4 | ethertype::IPV6),
+                "Only IP has this field: say protocol ip or ipv6.",
+            ),
+        };
+        if !fits {
+            return Err(Refusal::new(1, "Illegal \"eth_type\" for ip proto".to_owned())
+                .then("Illegal \"ip_proto\"")
+                .at(words.last())
+                .remedy(remedy));
+        }
+        let number = named.or_else(|| u8_in(text, 16)).ok_or_else(|| {
+            illegal("ip_proto", text, words.last())
+                .remedy("ip_proto takes tcp, udp, sctp, icmp, icmpv6 or a hexadecimal number.")
         })?;
         self.protocol = Some(number);
         self.all(FlowerField::IpProto, u128::from(number));
@@ -219,10 +259,7 @@ impl Reader {
             .at(words.last())
             .remedy("Write an address of the filter's protocol, with a prefix length if need be: 10.0.0.0/8.")
         })?;
-        if mask == 0 {
-            // Any address: Linux keeps no such key.
-            return Ok(());
-        }
+        self.any_address |= mask == 0;
         // The address is shown as it was written.
         self.params.set(FlowerKey { field, value: address, mask, range: false });
         Ok(())
@@ -255,9 +292,6 @@ impl Reader {
     fn byte(&mut self, field: FlowerField, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
         let text = words.need()?;
         let fail = || illegal(name, text, words.last());
-        if !matches!(self.network, ethertype::IPV4 | ethertype::IPV6) {
-            return Err(fail().remedy("Only IP has this field: say protocol ip or ipv6."));
-        }
         let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
         // What is no decimal number is taken for a hexadecimal one; a mask is always hexadecimal.
         let value = u8_in(value, 10).or_else(|| u8_in(value, 16)).ok_or_else(fail)?;
@@ -275,15 +309,12 @@ impl Reader {
             .map_or(Some(0xfff), |mask| u16_in(mask, 16))
             .filter(|mask| *mask <= 0xfff)
             .ok_or_else(fail)?;
-        // The kernel reads them of TCP alone, and takes no notice of others.
-        if self.protocol == Some(proto::TCP) {
-            self.params.set(FlowerKey {
-                field: FlowerField::TcpFlags,
-                value: value.into(),
-                mask: mask.into(),
-                range: false,
-            });
-        }
+        self.params.set(FlowerKey {
+            field: FlowerField::TcpFlags,
+            value: value.into(),
+            mask: mask.into(),
+            range: false,
+        });
         Ok(())
     }
 
