@@ -62,6 +62,7 @@ fn races(found: &Bashism, functions: &BTreeSet<&str>) -> bool {
         BashismKind::Braces
         | BashismKind::DollarQuote
         | BashismKind::Arithmetic
+        | BashismKind::DollarBracket
         | BashismKind::Variable(_) => false,
     }
 }
@@ -122,6 +123,10 @@ fn remark(file: &Path, text: &str, bashism: &Bashism) -> Trouble {
              is computed"
                 .to_owned(),
             "write `NAME=$((…))`, or `[ … ]` for a condition",
+        ),
+        BashismKind::DollarBracket => (
+            "`$[…]` is bash's: sh (dash) computes nothing there, and takes it as it is written".to_owned(),
+            "write `$((…))`",
         ),
         BashismKind::Variable(name) => (
             format!("`{name}` is a variable of bash's: sh (dash) does not set it, and it is empty here"),

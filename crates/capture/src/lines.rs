@@ -406,6 +406,24 @@ impl Finder {
         (wanted > self.given).then_some((wanted, self.given))
     }
 
+    /// Is an argument that the script was not given a part of a longer word, which without it means something
+    /// else: `DEV=eth$1`, `rate ${2}mbit`?
+    pub(super) fn joins_missing_arguments(&self) -> bool {
+        let Some(main) = self.files.first() else { return false };
+        let outside = main.commands.iter().filter(|command| command.function.is_none());
+        outside.into_iter().any(|command| {
+            let calls = TOOLS.iter().any(|tool| tool_word(main, command, tool).is_some());
+            command.words.iter().enumerate().any(|(at, word)| {
+                let value = match command.sets(at) {
+                    Some(_) => word.text.split_once('=').map_or("", |(_, value)| value),
+                    None if calls => &word.text,
+                    None => "",
+                };
+                value.contains(char::is_alphanumeric) && word.arguments().any(|number| number > self.given)
+            })
+        })
+    }
+
     /// The name of the main script.
     pub(super) fn main(&self) -> &Path {
         self.files.first().map_or(Path::new(""), |main| &main.path)

@@ -77,6 +77,7 @@ pub fn run_in_turn(
         let ended = !run.exit.is_own();
         let mut run = outcome(run, &finder, &devices);
         run.arguments = args.len();
+        run.notes.extend(script.stand_in.clone());
         run.remarks = dialect::remarks(&script);
         run.troubles.retain(|trouble| !dialect::is_told(trouble, &run.remarks));
         run.notes.extend(run.remarks.iter().map(Trouble::sentence));
@@ -93,7 +94,7 @@ pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> ScriptRu
     let Run { exit, calls, stdout, stderr, mut notes, left } = run;
     let troubles = troubles::list(finder, &calls, &exit, (&stdout, &stderr));
     let unfinished = if exit.is_own() { troubles::unfinished(finder, &left) } else { None };
-    let missing_arguments = troubles::missing_arguments(finder, &troubles);
+    let missing_arguments = troubles::missing_arguments(finder, &calls, &troubles);
     let cut_short =
         exit != Exit::Code(0) && finder.has_calls_behind(calls.last().and_then(|call| call.source.as_ref()));
     let missing_files = missing_files::sentence(finder, &stderr);

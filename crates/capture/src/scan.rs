@@ -30,6 +30,8 @@ const TOOL_DIRS: [&str; 6] = ["/sbin", "/usr/sbin", "/bin", "/usr/bin", "/usr/lo
 pub(super) struct Script {
     /// The script and the files it reads in, the script first, as the user would name them.
     pub(super) files: Vec<(PathBuf, String)>,
+    /// That another shell than its first line's runs it, in a sentence.
+    pub(super) stand_in: Option<String>,
     /// The script's absolute path.
     pub(super) path: PathBuf,
     /// Interpreter and its option, from the `#!` line; `sh` without one.
@@ -56,7 +58,8 @@ impl Script {
         }
         let interpreter = interpreter(path, &text)?;
         let absolute = fs::canonicalize(path).map_err(|error| CaptureError::read(path, &error))?;
-        let mut script = Self { files: vec![(path.to_owned(), text)], path: absolute, interpreter };
+        let stand_in = stand_in(&text, &interpreter);
+        let mut script = Self { files: vec![(path.to_owned(), text)], stand_in, path: absolute, interpreter };
         script.read_sourced();
         Ok(script)
     }
@@ -258,6 +261,9 @@ fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
         return Ok(vec!["sh".into()]);
     }
     if let Some(missing) = missing_interpreter(line) {
+        if is_ash(missing) {
+            return Ok(ash(words_of(line).1.filter(|option| option.starts_with('-'))));
+        }
         return Err(CaptureError::NoInterpreter { script: path.to_owned(), interpreter: missing.to_owned() });
     }
     let (program, option) = words_of(line);
@@ -268,6 +274,29 @@ fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
     let mut words: Vec<OsString> = vec![program.into()];
     words.extend(option.filter(|option| !option.is_empty()).map(OsString::from));
     Ok(words)
+}
+
+/// The shell of BusyBox, of which routers' scripts are.
+const ASH: &str = "ash";
+
+fn is_ash(program: &str) -> bool {
+    Path::new(program).file_name().is_some_and(|name| name == ASH)
+}
+
+/// What runs a script for ash where none is installed by that name: bash, which knows ash's words, else the
+/// system's sh. Not BusyBox itself: its shell may prefer a tc and an ip of its own.
+fn ash(option: Option<&str>) -> Vec<OsString> {
+    let bash = Path::new("/bin/bash");
+    let program = if bash.exists() { bash.into() } else { OsString::from("sh") };
+    [program].into_iter().chain(option.map(OsString::from)).collect()
+}
+
+/// What to say where another shell runs a script for ash.
+fn stand_in(text: &str, interpreter: &[OsString]) -> Option<String> {
+    let wanted = text.lines().next()?.strip_prefix("#!")?;
+    let is_for_ash = missing_interpreter(wanted.trim()).is_some_and(is_ash);
+    let program = interpreter.first().filter(|_| is_for_ash)?.to_string_lossy();
+    Some(format!("the script is for ash, which is not on this machine: {program} runs it here"))
 }
 
 /// The most of a file that the kernel looks at for a `#!` line, bytes.
@@ -578,6 +607,10 @@ mod tests {
         }
         assert_eq!(of("#!/bin/sh -e -u\n").unwrap(), "/bin/sh|-e -u");
         assert_eq!(of("#! /usr/bin/env sh\n").unwrap(), "/usr/bin/env|sh");
+        if !Path::new("/bin/ash").exists() {
+            let stands_in = of("#!/bin/ash -e\n").unwrap();
+            assert!(["/bin/bash|-e", "sh|-e"].contains(&&*stands_in), "{stands_in}");
+        }
         let missing = of("#!/bin/sh /etc/rc.common\n").unwrap_err();
         assert!(missing.contains("write a call of `start` as its last line"), "{missing}");
         let missing = of("#!/no/such/shell\n").unwrap_err();

@@ -125,7 +125,8 @@ pub struct ScriptRun {
     /// What processes that were still running when the script ended mean for what is known of it, in a
     /// sentence.
     pub unfinished: Option<String>,
-    /// The arguments that the script uses and was not given, in a sentence, where a call of it failed.
+    /// The arguments that the script uses and was not given, in a sentence, where a call of it failed or
+    /// a word means something else without them.
     pub missing_arguments: Option<String>,
     /// The files that programs of the script did not find, in a sentence.
     pub missing_files: Option<String>,

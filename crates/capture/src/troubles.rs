@@ -57,10 +57,13 @@ pub(super) fn list(
     troubles
 }
 
-/// The arguments that the script uses and was not given, where a call failed that may need them.
-pub(super) fn missing_arguments(finder: &Finder, troubles: &[Trouble]) -> Option<String> {
+/// The arguments that the script uses and was not given, where a call failed that may need them, where the
+/// script came to no call, or where a word means something else without them.
+pub(super) fn missing_arguments(finder: &Finder, calls: &[Recorded], troubles: &[Trouble]) -> Option<String> {
     // What the script itself says of its arguments says more.
-    if troubles.iter().all(Trouble::is_idle) || troubles.iter().any(Trouble::asks_for_arguments) {
+    let is_fine =
+        troubles.iter().all(Trouble::is_idle) && !calls.is_empty() && !finder.joins_missing_arguments();
+    if is_fine || troubles.iter().any(Trouble::asks_for_arguments) {
         return None;
     }
     let (wanted, given) = finder.missing_arguments()?;

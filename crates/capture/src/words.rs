@@ -194,6 +194,8 @@ pub(super) enum BashismKind {
     DollarQuote,
     /// Arithmetic as a command: `((n++))`.
     Arithmetic,
+    /// The old form of arithmetic: `$[n+1]`.
+    DollarBracket,
     /// The use of a variable that bash sets itself, and that has no default there.
     Variable(&'static str),
 }
@@ -556,6 +558,9 @@ impl<'t> Reader<'t> {
                     if quote.is_none() && self.peek(1) == Some('\'') {
                         self.bashism(2, BashismKind::DollarQuote);
                     }
+                    if self.peek(1) == Some('[') {
+                        self.bashism(2, BashismKind::DollarBracket);
+                    }
                     self.hole();
                     text.push(Word::HOLE);
                     continue;
@@ -749,7 +754,8 @@ mod tests {
         let text = "a &>x\nb >x 2>&1\nc '&>x' # &>x\nd && e &> x; x=$(f &>x)\ncat <<E\ng &>x\nE\nh 2>&1 &\n\
             i >&2\nfor i in {1..5} 1:{a..c} {1..9..2}; do :; done\nj '{1..5}' {a,b} {1..$n} {} ${x} {1..a}\n\
             IFS=$'\\n'; k \"$'x'\" '$UID' \\$UID $UIDS \"$UID${EUID}$(l $RANDOM)${HOSTNAME:-x}\"\n\
-            if ((n++)); then ((a = (b) + 1)); ((c); (d)); x=$(( (1) )); ( (e) ); fi";
+            if ((n++)); then ((a = (b) + 1)); ((c); (d)); x=$(( (1) )); ( (e) ); fi\n\
+            rate $[RATE*9/10]kbit \"$[a]\" '$[b]' \\$[c]";
         let found: Vec<_> = bashisms(text)
             .into_iter()
             .map(|found| match found.kind {
@@ -760,6 +766,7 @@ mod tests {
                 BashismKind::Braces => (found.line, found.columns, "{}".to_owned()),
                 BashismKind::DollarQuote => (found.line, found.columns, "$'".to_owned()),
                 BashismKind::Arithmetic => (found.line, found.columns, "((".to_owned()),
+                BashismKind::DollarBracket => (found.line, found.columns, "$[".to_owned()),
                 BashismKind::Variable(name) => (found.line, found.columns, name.to_owned()),
             })
             .collect();
@@ -776,6 +783,8 @@ mod tests {
             (12, 55..62, "RANDOM"),
             (13, 3..5, "(("),
             (13, 17..19, "(("),
+            (14, 5..7, "$["),
+            (14, 23..25, "$["),
         ];
         assert_eq!(found, expected.map(|(line, columns, words)| (line, columns, words.to_owned())));
     }

@@ -26,7 +26,8 @@ pub(super) fn explain(machine: &mut Machine, op: &Op, error: &TcError) -> Option
                 && op.verb != Verb::Delete
                 && op.parent.minor() != 0
                 && op.parent != Handle::ROOT
-                && qdisc_exists(machine, &op.dev, op.parent.qdisc());
+                && qdisc_exists(machine, &op.dev, op.parent.qdisc())
+                && !has_class(machine, &op.dev, op.parent);
             if lacks_parent { Some(no_class(machine, &op.dev, op.parent)) } else { class(op, error) }
         }
         Op::Filter(op) => filter(machine, op, error),
@@ -50,6 +51,13 @@ fn qdisc_exists(machine: &mut Machine, dev: &str, handle: Handle) -> bool {
     let (now, gateway) = (machine.now, &mut machine.gateway);
     let qdiscs = gateway.device(dev).map(|id| gateway.qdiscs(now, id)).unwrap_or_default();
     qdiscs.iter().any(|qdisc| qdisc.handle == handle)
+}
+
+/// Whether a device has this class.
+fn has_class(machine: &mut Machine, dev: &str, class: Handle) -> bool {
+    let (now, gateway) = (machine.now, &mut machine.gateway);
+    let classes = gateway.device(dev).map(|id| gateway.classes(now, id)).unwrap_or_default();
+    classes.iter().any(|one| one.classid == class)
 }
 
 /// Has a class others below it?
@@ -109,6 +117,17 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
     if has_words(error, "Failed to find") {
         return Some(no_qdisc(dev, op.parent));
     }
+    if has_words(error, "Exclusivity flag") && op.parent == Handle::INGRESS {
+        return Some(format!(
+            "There is an ingress or clsact already; delete it first: tc qdisc del dev {dev} ingress (or clsact)."
+        ));
+    }
+    if has_words(error, "Exclusivity flag") && !op.handle.is_none() {
+        return Some(format!(
+            "There is a qdisc with this handle already; delete it first (tc qdisc del dev {dev} …), which deletes all \
+             below it, or change what it has with change or replace, if its kind can be changed."
+        ));
+    }
     if has_words(error, "Exclusivity flag") || has_words(error, "NLM_F_REPLACE needed") {
         return Some(format!(
             "There is a qdisc already; delete it first (tc qdisc del dev {dev} …), write replace instead of \
@@ -127,6 +146,9 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
                 "A qdisc of another kind has the handle {} there; leave the handle out, or name another.",
                 op.handle
             ),
+            Verb::Delete => {
+                "There is a qdisc of another kind: leave the kind out, or name that of what is there.".into()
+            }
             _ => "There is a qdisc of another kind; replace instead of change puts this one in its place."
                 .into(),
         });
@@ -205,11 +227,18 @@ fn class(op: &ClassOp, error: &TcError) -> Option<String> {
             Some(no_qdisc(dev, if id.major() == 0 { op.parent } else { id }))
         }
         Errno::NoEnt => Some(format!("There is no class {id} on {dev}.")),
+        Errno::Exist | Errno::OpNotSupp if id.qdisc() == Handle::INGRESS.qdisc() => Some(format!(
+            "An ingress or clsact has no classes that are made: they queue nothing. To queue what arrives at {dev}, \
+             redirect it to an ifb."
+        )),
         Errno::Exist => Some(format!(
             "There is a class {id} on {dev} already: choose another number, or write change or replace if its qdisc is \
             of this kind."
         )),
         Errno::Busy => Some(format!("Class {id} has children, or a filter leads to it; delete those first.")),
+        Errno::Inval if id.is_none() && op.parent != Handle::ROOT => {
+            Some("The class has no number: say which it gets (classid 1:10).".into())
+        }
         Errno::Inval
             if op.parent != Handle::ROOT && !op.parent.is_none() && id.qdisc() != op.parent.qdisc() =>
         {
@@ -254,6 +283,12 @@ fn filter(machine: &mut Machine, op: &FilterOp, error: &TcError) -> Option<Strin
     }
     if has_words(error, "Specified class doesn't exist") {
         return Some(format!("There is no class {} on {dev} for the filter to hang on.", op.parent));
+    }
+    if has_words(error, "kind does not match") && op.verb == Verb::Delete {
+        return Some(format!(
+            "Preference {} has filters of another kind: leave the kind out, or name that of what is there.",
+            op.pref
+        ));
     }
     if has_words(error, "kind does not match") {
         return Some(format!(

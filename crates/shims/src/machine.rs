@@ -180,7 +180,8 @@ impl Machine {
         let fits = !name.is_empty()
             && name.len() <= 15
             && !name.contains(|letter: char| letter.is_whitespace() || "/\":".contains(letter))
-            && !no_device_name(name);
+            && !no_device_name(name)
+            && !PRINTED.contains(&name);
         if self.grows
             && natural
             && fits
@@ -192,6 +193,25 @@ impl Machine {
         }
     }
 }
+
+/// Words that listings of devices print and that are no devices' names: a script that reads the wrong column
+/// has one of them in its place.
+const PRINTED: [&str; 14] = [
+    "Ethernet",
+    "Link",
+    "Local",
+    "Loopback",
+    "RX",
+    "TX",
+    "collisions",
+    "ether",
+    "flags",
+    "inet",
+    "inet6",
+    "link",
+    "loop",
+    "state",
+];
 
 /// The words of iptables that do the operation.
 pub(super) fn iptables_words(op: &Op) -> Option<(&'static str, Vec<String>)> {

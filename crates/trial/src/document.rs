@@ -27,9 +27,9 @@ pub(crate) fn document(trial: &Trial<'_>) -> doc::TrialDocument {
         varies: o.line.as_ref().map(|line| line.name.clone()),
     };
     let of_figures = [notes::incomplete(&runs), notes::busy_idle(&runs, &link), notes::varying(&link)];
-    let of_policy = [trial.empty_note(), trial.moved_note(), trial.served_note(), trial.netem_note()];
+    let of_policy = [trial.moved_note(), trial.served_note(), trial.netem_note()];
     let found = of_policy.into_iter().chain(of_figures).flatten();
-    let notes = trial.notes.iter().cloned().chain(found).collect();
+    let notes = trial.notes.iter().cloned().chain(trial.empty_notes()).chain(found).collect();
     doc::TrialDocument {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again: o.again.clone(),

@@ -122,6 +122,8 @@ fn named(policy: &TrialPolicy, reading: &PolicyModel) -> Vec<Net> {
         nets.extend(of_rule(rule, &policy.wan).filter(|net| is_private(*net)));
     }
     nets.retain(|(address, bits)| *bits >= LEAST_BITS && !address.is_multicast() && !address.is_loopback());
+    // `match ip src 80` is a port in the place of an address: 80.0.0.0 is no host.
+    nets.retain(|(address, bits)| *bits < 32 || u32::from(*address) & u32::MAX >> LEAST_BITS != 0);
     nets
 }
 
@@ -237,6 +239,7 @@ mod tests {
             ("u32 match ip dst 10.0.0.8", vec![]),
             ("u32 match ip src 0.0.0.0/0", vec![]),
             ("u32 match ip src 192.168.1.77", vec![]),
+            ("u32 match ip src 80", vec![]),
             ("u32 match ip src 192.168.0.0/16", vec![]),
             ("u32 match ip dport 22 0xffff", vec![]),
         ];

@@ -101,6 +101,8 @@ pub(crate) struct Filled {
     pub(crate) found: Vec<(DeviceClass, Candidate)>,
     /// Classes that no packet can come to, and why.
     pub(crate) unreachable: BTreeMap<DeviceClass, String>,
+    /// Classes that packets come to, though no conversation that can be sent here.
+    pub(crate) unsent: Vec<DeviceClass>,
     /// Classes for which no conversation was found, though there may be one.
     pub(crate) untried: Vec<DeviceClass>,
 }
@@ -142,6 +144,7 @@ pub(crate) fn fill(policy: &TrialPolicy, trees: &InstalledTrees, taken: &[Device
             // Another host's packets may come there.
             Some(Arrival::Hashed) => {}
             _ if hashed => {}
+            Some(Arrival::Packet(_)) => filled.unsent.push(place),
             _ => filled.untried.push(place),
         }
     }

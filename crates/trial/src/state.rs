@@ -22,6 +22,8 @@ pub struct Trial<'o> {
     pub(crate) taken: BTreeMap<String, Vec<DeviceClass>>,
     /// Classes nothing was found for, and why.
     pub(crate) unreached: BTreeMap<DeviceClass, String>,
+    /// Classes that packets come to, though no conversation that can be sent here.
+    pub(crate) unsent: Vec<DeviceClass>,
     /// Classes for which no conversation was found, though there may be one.
     pub(crate) untried: Vec<DeviceClass>,
     pub(crate) trees: InstalledTrees,
@@ -47,6 +49,7 @@ impl<'o> Trial<'o> {
             extras: Vec::new(),
             taken: BTreeMap::new(),
             unreached: BTreeMap::new(),
+            unsent: Vec::new(),
             untried: Vec::new(),
             trees: home::trees(policy, options.seed),
             runs: Vec::new(),
@@ -55,24 +58,25 @@ impl<'o> Trial<'o> {
         }
     }
 
-    /// The classes that nothing of this trial left through, and for which no conversation was found. Where a
+    /// The classes that nothing of this trial left through, with what is known of why. Where a
     /// class is for connections that have carried much, a long transfer comes there, though none was found
     /// beforehand.
-    pub(crate) fn empty_note(&self) -> Option<String> {
+    pub(crate) fn empty_notes(&self) -> impl Iterator<Item = String> {
         let sent = |place: &DeviceClass| {
             let courses = self.runs.iter().flat_map(|run| &run.courses);
             let mut own = courses.filter(|course| course.device == place.device && course.id == place.class);
             own.any(|course| course.sent.iter().any(|&bytes| bytes > 0))
         };
-        let empty = self.untried.iter().filter(|place| !sent(place));
-        let names: Vec<String> = empty.map(|place| place.label(self.policy)).collect();
-        (!names.is_empty()).then(|| {
-            format!(
-                "nothing of this trial leaves through {}: no conversation was found that does; \
-                whether any packet can is not known",
-                names.join(", ")
-            )
-        })
+        let note = |places: &[DeviceClass], why: &str| {
+            let empty = places.iter().filter(|place| !sent(place));
+            let names: Vec<String> = empty.map(|place| place.label(self.policy)).collect();
+            (!names.is_empty())
+                .then(|| format!("nothing of this trial leaves through {}: {why}", names.join(", ")))
+        };
+        let unsent = "by the rules and filters packets come there, but none of a conversation that can be \
+            simulated here";
+        let untried = "no conversation was found that does; whether any packet can is not known";
+        [note(&self.unsent, unsent), note(&self.untried, untried)].into_iter().flatten()
     }
 
     /// That conversations do not stay in the classes that are named after them: rules ask how much a

@@ -39,6 +39,7 @@ impl Trial<'_> {
             self.extras.push(Item { id, title, unit: "", traffic: candidate.traffic });
         }
         self.unreached = filled.unreachable;
+        self.unsent = filled.unsent;
         self.untried = filled.untried;
         let notes = versions::notes(self);
         self.notes.extend(notes);

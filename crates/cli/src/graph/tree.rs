@@ -9,7 +9,8 @@ use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Family, NetfilterRule, NetfilterTarget};
 use tidegate_policy::{
-    Act, ClassParams, Control, FilterParams, Gact, Kind, Police, QdiscParams, ServiceCurve, Skbedit,
+    Act, ClassLayout, ClassParams, Control, FilterParams, Gact, Kind, Police, QdiscParams, ServiceCurve,
+    Skbedit,
 };
 use tidegate_shims::Machine;
 use tidegate_syntax::iptables::print_rule;
@@ -143,9 +144,38 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
                 .or_default()
                 .push(Lead::from(format!("all that no filter leads elsewhere{idle}")));
         }
+        for (band, priorities) in by_priority(&qdisc.params) {
+            let class = Handle::new(qdisc.handle.major(), u16::from(band) + 1);
+            filters.entry(class.0).or_default().push(Lead::from(format!("the rest of {priorities}")));
+        }
     }
     let plain = qdiscs.iter().map(|qdisc| (qdisc.kind.name(), plain(gateway.spec(id), qdisc.kind))).collect();
     Tree { qdiscs, classes, filters, plain, redirects }
+}
+
+/// The bands that packets which no filter leads elsewhere come to by their priority, from 0, each with those
+/// in words: `priorities 0-5, 7`.
+fn by_priority(params: &QdiscParams) -> BTreeMap<u8, String> {
+    let map: &[u8] = match params {
+        QdiscParams::Prio(prio) => &prio.priomap,
+        QdiscParams::Ets(ets) => &ets.priomap,
+        _ => &[],
+    };
+    let mut bands: BTreeMap<u8, Vec<(usize, usize)>> = BTreeMap::new();
+    for (priority, band) in map.iter().enumerate() {
+        let ranges = bands.entry(*band).or_default();
+        match ranges.last_mut().filter(|(_, last)| last + 1 == priority) {
+            Some((_, last)) => *last = priority,
+            None => ranges.push((priority, priority)),
+        }
+    }
+    let text = |ranges: Vec<(usize, usize)>| {
+        let one = |(first, last)| if first == last { format!("{first}") } else { format!("{first}-{last}") };
+        let is_one = matches!(ranges[..], [(first, last)] if first == last);
+        let words: Vec<String> = ranges.into_iter().map(one).collect();
+        format!("priorit{} {}", if is_one { "y" } else { "ies" }, words.join(", "))
+    };
+    bands.into_iter().map(|(band, ranges)| (band, text(ranges))).collect()
 }
 
 /// Does a filter leave the decision to those behind it?
@@ -264,7 +294,17 @@ impl Tree {
         // A class of that number may be there, too.
         let is_only =
             class.minor() == 1 && !self.classes.values().flatten().any(|one| one.classid == class.qdisc());
-        on(class).or_else(|| on(class.qdisc()).filter(|_| is_only))
+        // A kind with one class takes a qdisc for it by whatever number of its own.
+        let has_one = |handle: Handle| {
+            let owner = self.qdiscs.iter().find(|one| one.handle == handle);
+            owner.is_some_and(|owner| matches!(owner.kind.classes(), ClassLayout::One))
+        };
+        let within = |above: Handle| {
+            self.qdiscs.iter().find(|one| one.parent.qdisc() == above && !one.handle.is_none())
+        };
+        on(class)
+            .or_else(|| on(class.qdisc()).filter(|_| is_only))
+            .or_else(|| within(class.qdisc()).filter(|_| has_one(class.qdisc())))
     }
 
     /// Has a qdisc or class any classes?

@@ -667,69 +667,6 @@ fn what_is_not_built_is_no_mistake_of_the_policy() {
 }
 
 #[test]
-fn consequences_of_a_refusal_are_reported_with_it() {
-    if skip() {
-        return;
-    }
-    let tree = "tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit
-tc class add dev eth0 parent 1:1 classid 1:10 htb rate 5mbit
-tc class add dev eth0 parent 1:1 classid 1:20 htb rate 5mbit
-tc qdisc add dev eth0 parent 1:10 fq_codel
-tc qdisc add dev eth0 parent 1:20 fq_codel
-tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:10
-";
-    let root = "tc qdisc add dev eth0 root handle 1: htb default 20\n";
-    let refused = of_script("cascade", &(root.replace("htb", "htbb") + tree));
-    assert_eq!(table(&refused), "2 error C1 htbb\n");
-    let because = refused[0]["because"].as_str().expect("a reason");
-    assert!(
-        because.ends_with(
-            "6 other commands name the same object, and fail too (line 3, line 4, line 5 and 3 more)"
-        ),
-        "{because}"
-    );
-    // One class of several: what names it is no mistake of its own, and the rest is looked into.
-    let bad = tree.replace("1:10 htb rate 5mbit", "1:10 htb rate 5mbitt");
-    let one = of_script("cascade-class", &(root.to_owned() + &bad));
-    let output = table(&one);
-    assert_eq!(output, "4 error C1 5mbitt\n8 note R7 dport\n");
-    // The whole script is duplicated; a line's own error is reported besides.
-    let twice = of_script(
-        "cascade-twice",
-        &[root, tree, root, tree, "tc class add dev eth1 parent 1: classid 1:1 drr x\n"].concat(),
-    );
-    let output = table(&twice);
-    let refusals: Vec<&str> = output.lines().filter(|line| line.contains("C1")).collect();
-    assert_eq!(refusals.len(), 2, "{output}");
-    // No device of the name: one finding, however many commands are about it.
-    let unset = tree.replace("dev eth0", "dev $UNSET");
-    let unset = of_script("cascade-unset", &unset);
-    assert_eq!(unset.iter().filter(|one| one["rule"] == "C1").count(), 1, "{}", table(&unset));
-}
-
-/// It is not known where a refused filter would have led: no class is reported as unreachable.
-#[test]
-fn a_filter_that_is_refused_may_have_led_anywhere() {
-    if skip() {
-        return;
-    }
-    let policy = |name: &str, filter: &str| -> bool {
-        let text = format!(
-            "tc qdisc add dev eth0 root handle 1: htb default 20
-tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit
-tc class add dev eth0 parent 1: classid 1:20 htb rate 5mbit
-{filter}
-"
-        );
-        of_script(&format!("idle-{name}"), &text).iter().any(|one| one["rule"] == "R23")
-    };
-    let bpf = "tc filter add dev eth0 parent 1: bpf da obj nothere.o sec cls";
-    assert!(policy("none", ""));
-    assert!(!policy("bpf", bpf));
-    assert!(!policy("bpf-quiet", &format!("{bpf} 2>/dev/null")));
-}
-
-#[test]
 fn a_unit_given_twice_is_one_error() {
     let class = |id: u8, rate: &str| {
         format!("class add dev eth0 parent 1: classid 1:{id} htb rate {rate} ceil {rate}\n")

@@ -102,3 +102,20 @@ fn a_line_that_only_bash_can_read_ends_a_script() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("files that are not here (cat: none)"), "{said}");
 }
+
+/// Routers' scripts are for ash, which few other machines have.
+#[test]
+fn another_shell_stands_in_for_ash() {
+    if skip() || Path::new("/bin/ash").exists() {
+        return;
+    }
+    let place = Place::new("dialect-ash");
+    let text = "#!/bin/ash\nlocal_rate() { local r=5; echo ${r}mbit; }\n\
+                tc qdisc add dev eth0 root cake bandwidth $(local_rate)\n";
+    let script = place.script("ash.sh", text);
+    let output =
+        Command::new(TIDEGATE).args(["run", "--print", "tree"]).arg(&script).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("the script is for ash, which is not on this machine: "), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("cake"), "{said}");
+}

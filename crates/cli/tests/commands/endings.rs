@@ -166,3 +166,27 @@ fn line_breaks_in_words_forge_no_line() {
     let (_, _, notes) = said("named", ("run", "tc qdisc add dev $'e\\nth' root fq_codel\nexit 3\n"), &[]);
     assert!(notes.contains("Cannot find device") && !notes.contains("0 refused"), "{notes}");
 }
+
+/// Without its argument `eth$1` is another device, which nothing refuses: it is said, where the word is one
+/// of tc's or a variable's.
+#[test]
+fn a_word_that_lacks_an_argument_is_said() {
+    if skip() {
+        return;
+    }
+    let is_told = |text: &str, args: &[&str]| {
+        let (_, _, stderr) = said("joined", ("run", text), args);
+        stderr.contains("uses $1 and was given no arguments")
+    };
+    let by_variable = "DEV=eth\"$1\"\ntc qdisc add dev $DEV root cake bandwidth 10mbit\n";
+    assert!(is_told(by_variable, &[]));
+    assert!(!is_told(by_variable, &["0"]));
+    assert!(is_told("tc qdisc add dev eth$1 root cake bandwidth 10mbit\n", &[]));
+    for fine in [
+        "case \"x$1\" in xstop) exit;; esac\ntc qdisc add dev eth0 root cake bandwidth 10mbit\n",
+        "DEV=eth${1:-0}\ntc qdisc add dev $DEV root cake bandwidth 10mbit\n",
+        "echo \"shaping as user$1\"\ntc qdisc add dev eth0 root cake bandwidth 10mbit\n",
+    ] {
+        assert!(!is_told(fine, &[]), "{fine}");
+    }
+}

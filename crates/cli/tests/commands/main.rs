@@ -10,6 +10,7 @@ mod captured;
 mod chapters;
 mod check;
 mod check_lines;
+mod check_refused;
 mod compare;
 mod dialect;
 mod docs;

@@ -292,6 +292,7 @@ eth0  mtu 1500, txqueuelen 1000
    ├─ ◂ fw: the mark is the class's number  (ip, prio 3)
    ├─ 1:1
    │     ◂ u32 protocol icmp  (ip, prio 2) names 20:1: only the number behind the colon counts
+   │     ◂ the rest of priorities 6-7
    └─ 1:2
       └─ htb 20: default 0x1
          ├─ ◂ u32 dport 23  (ip, prio 4) past all classes

@@ -215,9 +215,13 @@ impl<'a> RuleContext<'a> {
             let kind = reading.class(device, **class).map(|dump| dump.kind.classes());
             !matches!(kind, Some(ClassLayout::One))
         };
-        match stop.and_then(|stop| stop.classes.iter().rev().find(is_named)) {
+        let Some(stop) = stop else { return "no class at all".to_owned() };
+        // A device that it was redirected to may have no classes.
+        let other = stop.led_to.unwrap_or(stop.device);
+        let other = Some(reading.gateway.name(other)).filter(|name| *name != device);
+        match stop.classes.iter().rev().find(is_named) {
             Some(class) => class.to_string(),
-            None => "no class at all".to_owned(),
+            None => other.unwrap_or("no class at all").to_owned(),
         }
     }
 }

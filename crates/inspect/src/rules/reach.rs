@@ -112,7 +112,9 @@ fn dead_filter(
     let place_of_takers = takers.iter().all(|taker| classid(&reading.filters[*taker]) == own);
     // What polices or changes packets does so for those that come to it alone.
     let acts_alike = takers.iter().all(|taker| acts(&reading.filters[*taker]).eq(acts(dump)));
-    let same = own.is_some() && place_of_takers && acts_alike;
+    // Redirects to one device are the same, whichever filter does it.
+    let redirects = acts(dump).next().is_some() && acts(dump).all(|act| act.redirects_to().is_some());
+    let same = (own.is_some() || redirects) && place_of_takers && acts_alike;
     let Some(candidate) = context.reached.pick(reading, &seen.eligible)? else { return Ok(None) };
     let before = context.hits(dump);
     let taken = |context: &mut RuleContext<'_>| {
@@ -155,7 +157,7 @@ fn dead_filter(
     let is_known = is_theirs && is_exact(context, at);
     let (level, because) = if same {
         // The class that both name need not be there.
-        let there = if elsewhere { &went } else { &to };
+        let there = if elsewhere || own.is_none() { &went } else { &to };
         (Level::Note, format!("the packets it matches go to {there} all the same"))
     } else if hashed {
         (Level::Warning, format!("what it matches goes where a filter by flow leads, not to {to}"))

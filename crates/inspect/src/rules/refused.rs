@@ -8,7 +8,7 @@ use crate::lost::{
 };
 use crate::reading::{PolicyModel, SourceLocation, Step};
 use crate::words::{count, named};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tidegate_policy::Kind;
 use tidegate_policy::spec::REFUSED;
 use tidegate_syntax::tc::refusal_lines;
@@ -20,16 +20,54 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let is_finding = |step: &Step| is_reported(step) || is_ignored_failure(step, &makers);
     let steps = reading.steps.iter().enumerate().filter(|(_, step)| is_finding(step));
     let own = steps.filter(|(at, _)| !reading.lost.because.contains_key(at));
+    // A line that runs several times is refused once: what fails with each of its runs fails with it.
+    let mut told: BTreeMap<(&SourceLocation, &str), usize> = BTreeMap::new();
+    let mut first_of: BTreeMap<usize, usize> = BTreeMap::new();
+    for (at, step) in own.clone() {
+        let Some(key) = step.place.as_ref().zip(step.refused.as_deref()) else { continue };
+        let first = *told.entry(key).or_insert(at);
+        first_of.insert(at, first);
+    }
+    let is_first = |at: &usize| first_of.get(at).is_none_or(|first| first == at);
+    let own = own.filter(|(at, _)| is_first(at));
     let mut followers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (other, cause) in &reading.lost.because {
-        followers.entry(*cause).or_default().push(*other);
+        followers.entry(first_of.get(cause).copied().unwrap_or(*cause)).or_default().push(*other);
     }
     let one = |(at, step)| {
         let following = followers.get(&at).map_or(&[][..], Vec::as_slice);
         refused(reading, (at, step), following, &makers)
     };
-    own.filter_map(one).collect()
+    let found = own.filter_map(|(at, step)| Some((at, one((at, step))?)));
+    told_once(reading, found)
 }
+
+/// What tidegate lacks is one finding however many commands need it: the first has the others' lines.
+fn told_once(reading: &PolicyModel, found: impl Iterator<Item = (usize, Finding)>) -> Vec<Finding> {
+    let mut all: Vec<Finding> = Vec::new();
+    let mut first_of: BTreeMap<(String, Level), usize> = BTreeMap::new();
+    let mut others: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (at, finding) in found {
+        let first = match finding.what.contains(CANNOT) {
+            true => *first_of.entry((finding.what.clone(), finding.level)).or_insert(all.len()),
+            false => all.len(),
+        };
+        match first < all.len() {
+            true => others.entry(first).or_default().push(at),
+            false => all.push(finding),
+        }
+    }
+    for (first, others) in others {
+        let steps = others.iter().filter_map(|at| reading.steps.get(*at));
+        let places = places(reading, steps);
+        let more = count(others.len(), "other command needs it", "other commands need it");
+        all[first].because.push_str(&format!("; {more}, too{places}"));
+    }
+    all
+}
+
+/// How a finding begins about what tidegate lacks.
+const CANNOT: &str = "tidegate cannot carry this out: ";
 
 /// A command that the tool or the kernel refuses.
 fn refused(
@@ -68,9 +106,9 @@ fn refused(
     let what = match (unnamed, not_built) {
         (true, _) if reason.starts_with("tidegate: ") => "there is no name behind dev".to_owned(),
         (true, _) => format!("there is no name behind dev: {} refuses this ({reason})", step.tool),
-        (_, Some(reason)) => format!("tidegate cannot carry this out: {reason}"),
+        (_, Some(reason)) => format!("{CANNOT}{reason}"),
         (false, None) if one_queue.is_some() => {
-            format!("tidegate cannot carry this out: {}", one_queue.as_deref().unwrap_or_default())
+            format!("{CANNOT}{}", one_queue.as_deref().unwrap_or_default())
         }
         (false, None) => match of_kernel(&step.tool, &reason) {
             Some(reason) => format!("the kernel refuses this: {reason}"),
@@ -160,15 +198,20 @@ fn stops_batch(reading: &PolicyModel, at: usize) -> Option<String> {
         .then(|| format!("{stops}: what is behind it is checked as if it went on"))
 }
 
+/// The lines of some commands, each once, in brackets; nothing where none is known.
+fn places<'s>(reading: &PolicyModel, steps: impl Iterator<Item = &'s Step>) -> String {
+    let mut seen = BTreeSet::new();
+    let lines = steps.filter_map(|step| reading.line(step)).filter(|line| seen.insert(line.clone()));
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() { String::new() } else { format!(" ({})", named(&lines)) }
+}
+
 /// What commands fail with a refused one.
 fn with_others(reading: &PolicyModel, step: &Step, following: &[&Step]) -> String {
     if following.is_empty() {
         return String::new();
     }
-    let mut lines: Vec<String> = following.iter().filter_map(|step| reading.line(step)).collect();
-    lines.dedup();
-    // Lines that were not found are not named.
-    let places = if lines.is_empty() { String::new() } else { format!(" ({})", named(&lines)) };
+    let places = places(reading, following.iter().copied());
     let others = count(following.len(), "other command", "other commands");
     if exists_already(step) || is_in_use(step) {
         format!("; {others} would create it again, and fail too{places}")

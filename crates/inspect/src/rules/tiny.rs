@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::spec::ValueKind;
-use tidegate_policy::{Kind, Waits};
+use tidegate_policy::{Kind, QdiscParams, Waits};
 use tidegate_syntax::units::parse_size;
 
-/// Words that give a queue its length in packets or bytes.
-const LIMITS: [&str; 2] = ["limit", "flow_limit"];
+/// Words that give a queue its length in packets, bytes or time.
+const LIMITS: [&str; 4] = ["limit", "flow_limit", "latency", "lat"];
 
 /// Such queues.
 pub(super) fn check(reading: &PolicyModel, bench: &mut Bench<'_>) -> Vec<Finding> {
@@ -36,8 +36,20 @@ pub(super) fn check(reading: &PolicyModel, bench: &mut Bench<'_>) -> Vec<Finding
 /// Queues that are alike let as many survive: by device, kind, limit and longest frame, at the root or not.
 type Survived = BTreeMap<(String, &'static str, String, u32, bool), Option<u32>>;
 
+/// Does a word give a bucket's queue its length as a time?
+fn is_time(keyword: &str) -> bool {
+    matches!(keyword, "latency" | "lat")
+}
+
 /// Frames that a limit has room for, in the unit of its kind.
-fn room(kind: Kind, keyword: &str, limit: &str, frame: u32) -> Option<u64> {
+fn room(qdisc: &QdiscDump, keyword: &str, limit: &str, frame: u32) -> Option<u64> {
+    let kind = qdisc.kind;
+    // tc makes bytes of a bucket's time.
+    if let QdiscParams::Tbf(tbf) = &qdisc.params
+        && is_time(keyword)
+    {
+        return Some(u64::from(tbf.limit / frame.max(1)));
+    }
     let options = kind.spec().qdisc?;
     let option = options.iter().find(|option| option.key == keyword)?;
     // tc reads these as sizes, and Linux as packets.
@@ -64,7 +76,7 @@ fn tiny(
         .map_or(reading.frame(&qdisc.dev), |class| longest_of(reading, class));
     // Its limit has room for them: what it drops of them is dropped by design, to keep the queue short, or
     // for another limit's sake.
-    let room = room(qdisc.kind, keyword, &limit.text, frame)?;
+    let room = room(qdisc, keyword, &limit.text, frame)?;
     // A bucket's limit is that of its own queue: another queue in its place has its own.
     let replaced = |inner: &QdiscDump| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle;
     if qdisc.kind == Kind::Tbf && !qdisc.handle.is_none() && reading.qdiscs.iter().any(replaced) {
@@ -89,6 +101,10 @@ fn tiny(
     let is_within = reading.above(qdisc).any(|other| matches!(other.kind, Kind::Tbf | Kind::Netem));
     let doubtful = u64::from(left) < room || is_within;
     if doubtful && !is_cause(reading, qdisc, (step, keyword), (class, frame)) {
+        return None;
+    }
+    if left == 0 && is_time(keyword) {
+        // The bucket's burst is the least that its queue holds, and R12 is about that.
         return None;
     }
     if left == 0 {
@@ -119,7 +135,7 @@ fn is_cause(
     let mut words: Vec<String> = step.words.iter().map(|word| word.text.clone()).collect();
     let value = words.iter().position(|word| word == keyword).and_then(|at| words.get_mut(at + 1));
     let Some(value) = value else { return false };
-    *value = ENOUGH.to_owned();
+    *value = if is_time(keyword) { LONG_ENOUGH } else { ENOUGH }.to_owned();
     let tried = Bench::rebuilt(reading, &words)
         .and_then(|mut bench| bench.survivors(&qdisc.dev, class, frame, FIRST_WINDOW));
     tried == Some(FIRST_WINDOW)
@@ -127,6 +143,8 @@ fn is_cause(
 
 /// A limit under which ten packets are never dropped, in packets or bytes.
 const ENOUGH: &str = "1000000";
+/// The same as a time.
+const LONG_ENOUGH: &str = "1000s";
 
 /// Leaf queues without a limit of their own, and that are as long as their device's transmit queue: 3 packets
 /// on ppp and the like.

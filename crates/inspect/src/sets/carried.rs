@@ -12,9 +12,9 @@ use tidegate_packet::LinuxChange;
 use tidegate_packet::header::proto;
 
 /// Protocols with two ports in front.
-const WITH_PORTS: [u8; 5] = [proto::TCP, proto::UDP, 33, 132, 136];
+pub(super) const WITH_PORTS: [u8; 5] = [proto::TCP, proto::UDP, 33, 132, 136];
 /// IPv6's headers of options and for routers, which say how long they are.
-const OPTIONS: [u8; 3] = [0, 43, proto::DESTINATION_OPTIONS];
+pub(super) const OPTIONS: [u8; 3] = [0, 43, proto::DESTINATION_OPTIONS];
 /// All headers that a rule looks behind.
 const EXTENSIONS: [u8; 4] = [0, 43, proto::FRAGMENT, proto::DESTINATION_OPTIONS];
 /// IPv6's Authentication Header: no later fragment is known to begin with one.

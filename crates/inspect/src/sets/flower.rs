@@ -1,17 +1,14 @@
 //! The sets of packets that flower asks for, as far as they can be known.
 
 use crate::sets::bdd::{Literal, Set, TooLarge};
+use crate::sets::carried::{OPTIONS, WITH_PORTS};
 use crate::sets::field::{Field, View};
 use crate::sets::set::{Rewrite, Space};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::{FlowerField, FlowerKey};
 
-/// Protocols that begin with two ports, as flower reads them.
-const WITH_PORTS: [u8; 5] = [proto::TCP, proto::UDP, 33, 132, 136];
 /// Protocols of which it reads other bytes as ports.
 const STRANGE_PORTS: [u8; 2] = [50, 51];
-/// IPv6's headers in front of others that it looks behind.
-const IN_FRONT: [u8; 3] = [0, 43, proto::DESTINATION_OPTIONS];
 /// What it looks into for the packet inside.
 const WRAPPED: [u16; 3] = [ethertype::VLAN, ethertype::QINQ, ethertype::PPPOE];
 /// Bytes of IPv6's Fragment header: of a shorter one nothing is read.
@@ -72,7 +69,7 @@ impl Space {
         use FlowerField as F;
         let none = Set::NONE;
         let ip = self.store.or(self.v4, self.v6)?;
-        let in_front = self.one_of(Field::Protocol, &IN_FRONT)?;
+        let in_front = self.one_of(Field::Protocol, &OPTIONS)?;
         let in_front = self.store.and(in_front, self.v6)?;
         Ok(match key.field {
             F::EthType | F::VlanEthtype => {

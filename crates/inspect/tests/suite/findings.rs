@@ -121,6 +121,29 @@ fn a_filter_leads_to_a_class_that_has_classes() {
     check_finding(&tree("hfsc", "hfsc sc", ""), &[Rule::Nowhere], &lost);
 }
 
+/// A redirect behind one that leads to the same device changes nothing.
+#[test]
+fn two_redirects_to_one_device() {
+    let told = |first: &str| {
+        let text = format!(
+            "tc qdisc add dev ifb0 root handle 1: fq_codel\n\
+             tc qdisc add dev ifb1 root handle 1: fq_codel\n\
+             tc qdisc add dev eth0 handle ffff: ingress\n\
+             tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match u32 0 0 action mirred egress redirect \
+             dev {first}\n\
+             tc filter add dev eth0 parent ffff: protocol ip prio 5 u32 match ip protocol 17 0xff action mirred \
+             egress redirect dev ifb0"
+        );
+        let mut reading = crate::common::reading(&["eth0", "ifb0", "ifb1"], &text);
+        let found = tidegate_inspect::check(&mut reading);
+        let own =
+            found.into_iter().find(|finding| finding.rule == Rule::Unreachable).expect("is unreachable");
+        format!("{:?}: {}", own.level, own.because)
+    };
+    assert_eq!(told("ifb0"), "Note: the packets it matches go to ifb0 all the same");
+    assert_eq!(told("ifb1"), "Warning: what it matches goes to ifb1, not to its actions");
+}
+
 /// `conform-exceed pipe` is about what exceeds.
 #[test]
 fn only_what_is_too_fast_goes_on() {
@@ -186,7 +209,18 @@ fn short_limits_of_queues_that_keep_themselves_short() {
         let what = format!("1 warning R13: {kind} with {words} may drop packets of a single burst");
         check_finding(&root(short), &[Rule::Limit], &[&what]);
     }
-    for enough in ["fq_codel limit 100", "fq limit 100", "fq flow_limit 20"] {
+    // A bucket's queue is as short however it is said.
+    for limit in ["latency 10ms", "limit 2368", "lat 10ms"] {
+        let what = format!("1 warning R13: tbf with {limit} may drop packets of a single burst");
+        check_finding(
+            &root(&format!("tbf rate 256kbit buffer 2kb {limit}")),
+            &[Rule::Limit],
+            &[&what, "1 were taken"],
+        );
+    }
+    for enough in
+        ["fq_codel limit 100", "fq limit 100", "fq flow_limit 20", "tbf rate 10mbit burst 20k latency 30ms"]
+    {
         silent(&root(enough), &[Rule::Limit]);
     }
 }
@@ -238,6 +272,37 @@ fn without_a_transmit_queue_nothing_is_taken() {
     }
     assert_eq!(told("prio"), [format!("Error: the FIFOs of class 1:1 and 2 more take no packet: {why}")]);
     assert_eq!(told("fq_codel"), [""; 0]);
+}
+
+#[test]
+fn keys_of_flower_without_their_protocol() {
+    let policy = |protocol: &str, keys: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: prio\n\
+             tc filter add dev eth0 parent 1: protocol {protocol} pref 7 flower {keys} classid 1:1\n"
+        )
+    };
+    let rows = [
+        ("all", "ip_tos 0xb8/fc", "`ip_tos` has no effect: it needs protocol ip or ipv6"),
+        ("all", "ip_ttl 1", "`ip_ttl` has no effect: it needs protocol ip or ipv6"),
+        ("ip", "tcp_flags 2/2", "`tcp_flags` has no effect: it needs ip_proto tcp"),
+        ("ip", "ip_proto udp tcp_flags 2/2", "`tcp_flags` has no effect: it needs ip_proto tcp"),
+    ];
+    for (protocol, keys, what) in rows {
+        check_finding(&policy(protocol, keys), &[Rule::Void], &["2 warning R25", what, "preference 7"]);
+    }
+    let nothing = ["2 error R25", "with this `src_ip` the filter matches no packet", "preference 7"];
+    check_finding(&policy("ip", "src_ip 0.0.0.0/0 ip_proto tcp"), &[Rule::Void], &nothing);
+    for (protocol, keys) in [
+        ("ip", "tcp_flags 2/2 ip_proto tcp"),
+        ("ip", "src_ip 0.0.0.0/0 dst_ip 10.0.0.0/8"),
+        ("ip", "ip_tos 0xb8/fc"),
+        ("ipv6", "ip_ttl 1"),
+        ("ip", "ip_proto tcp tcp_flags 2/2"),
+        ("ip", "ip_tos 4/0"),
+    ] {
+        silent(&policy(protocol, keys), &[Rule::Void]);
+    }
 }
 
 #[test]

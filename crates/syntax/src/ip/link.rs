@@ -248,7 +248,9 @@ fn kind_of(kind: &str, rest: &[&str], lower: Option<&str>) -> Result<LinkDriver,
         "ip6tnl" => LinkDriver::Tunnel(ends(TunnelMode::Ip6tnl, rest)?),
         "wireguard" => LinkDriver::Raw(RawLink::Wireguard),
         "macvlan" | "ipvlan" | "bond" | "team" | "vxlan" | "vti" | "ip6gre" | "geneve" | "vrf" | "macsec"
-        | "nlmon" | "vcan" | "xfrm" => return Err(later(&format!("ip link add … type {kind}"), 0)),
+        | "nlmon" | "vcan" | "xfrm" | "amt" | "bareudp" | "batadv" | "can" | "erspan" | "gtp" | "hsr"
+        | "ip6erspan" | "ip6gretap" | "ipvtap" | "macvtap" | "netdevsim" | "netkit" | "ovpn" | "rmnet"
+        | "vti6" | "vxcan" => return Err(later(&format!("ip link add … type {kind}"), 0)),
         _ => return Err(Refusal::new(2, "Error: Unknown device type.")),
     })
 }

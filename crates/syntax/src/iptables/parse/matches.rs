@@ -102,7 +102,11 @@ impl<'a> Reader<'a> {
                 // Two extensions have the option: the one loaded last is meant.
                 let of_connection =
                     self.loaded.iter().rfind(|l| l.ends_with("mark")).is_some_and(|l| l == "connmark");
-                needs(self, "mark", of_connection)?;
+                let sets = matches!(self.target_name.as_deref(), Some("MARK" | "CONNMARK"));
+                needs(self, "mark", of_connection).map_err(|refusal| match sets {
+                    true => refusal.remedy("--set-mark sets a mark; --mark matches one, after -m mark."),
+                    false => refusal,
+                })?;
                 let extension = if of_connection { "connmark" } else { "mark" };
                 let (text, not) = self.inverted(name, joined, not)?;
                 let (value, mask) = values::mark(text).ok_or_else(|| self.bad(extension, name, text))?;

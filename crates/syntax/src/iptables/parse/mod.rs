@@ -66,6 +66,12 @@ const LATER_MATCHES: [&str; 48] = [
     "ttl",
     "u32",
 ];
+/// What to do about a match that is not built.
+const SELECT: &str = "Select by what is modelled (addresses, ports, devices, dscp, tos, length, mark, connmark, \
+     conntrack, connbytes), or take the command out and check the rest: it was not carried out.";
+/// The same of a target.
+const LEAVE_OUT: &str =
+    "Take the command out and check the rest, if no class depends on it: it was not carried out.";
 const LATER_TARGETS: [&str; 24] = [
     "AUDIT",
     "CHECKSUM",
@@ -440,7 +446,7 @@ impl<'a> Reader<'a> {
                     return Err(refused);
                 }
                 if LATER_MATCHES.contains(&extension) && self.has(extension) {
-                    return Err(later(format!("the match {extension}"), self.at - 1));
+                    return Err(later(format!("the match {extension}"), self.at - 1).remedy(SELECT));
                 }
                 if !MATCHES.contains(&extension) {
                     return Err(
@@ -459,7 +465,7 @@ impl<'a> Reader<'a> {
                     return Err(refused);
                 }
                 if LATER_TARGETS.contains(&target.as_str()) && self.has(&target) {
-                    return Err(later(format!("the target {target}"), self.at - 1));
+                    return Err(later(format!("the target {target}"), self.at - 1).remedy(LEAVE_OUT));
                 }
                 let goes = matches!(name, "-g" | "--goto");
                 self.target = match target.as_str() {
