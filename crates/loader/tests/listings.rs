@@ -26,7 +26,10 @@ const PARENTS: [&str; 5] = ["parent 1:", "parent 1:1", "parent 2:", "ingress", "
 /// Everything on eth0, with flags such as `-d`.
 fn listing(policy: &mut LoadedPolicy, flags: &str) -> String {
     let mut out = tc(policy, &format!("{flags} qdisc show"));
-    out.push_str(&format!("# dev eth0\n{}", tc(policy, &format!("{flags} class show dev eth0"))));
+    out.push_str(&format!(
+        "# tc class show dev eth0\n{}",
+        tc(policy, &format!("{flags} class show dev eth0"))
+    ));
     for parent in PARENTS {
         let filters = tc(policy, &format!("{flags} filter show dev eth0 {parent}"));
         if !filters.is_empty() {
@@ -55,7 +58,8 @@ fn json(policy: &mut LoadedPolicy, flags: &str) -> String {
         object["dev"] = "eth0".into();
         object
     }));
-    serde_json::to_string_pretty(&all).expect("JSON")
+    // A list of its own, so that it is known that there is no class where there is none.
+    format!("{}\n[]\n", serde_json::to_string_pretty(&all).expect("JSON"))
 }
 
 /// Listings of a batch's machine, read back: what is refused, and where what is listed then differs.

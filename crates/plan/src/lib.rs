@@ -173,7 +173,7 @@ impl<'p> Planner<'p> {
     fn stays(&self, live: &QdiscDump, wanted: &QdiscDump) -> bool {
         let handle = live.handle == wanted.handle || is_automatic(live.handle) && is_automatic(wanted.handle);
         let table = settled::size_table(live.stab.as_ref()) == settled::size_table(wanted.stab.as_ref());
-        let alike = settled::qdisc(&live.params) == settled::qdisc(&wanted.params);
+        let alike = settled::same_qdisc(&live.params, &wanted.params);
         let classes = !matches!(live.parent, Handle::ROOT)
             || self.all_stay_in_place() && self.classes_can_stay(live, wanted);
         live.kind == wanted.kind
@@ -220,7 +220,7 @@ impl<'p> Planner<'p> {
 
     fn keep_or_change(&mut self, live: &QdiscDump, wanted: &QdiscDump) -> Result<(), Incomplete> {
         self.same.0.insert(live.handle.major(), wanted.handle.major());
-        if settled::qdisc(&live.params) == settled::qdisc(&wanted.params) {
+        if settled::same_qdisc(&live.params, &wanted.params) {
             self.plan.kept += 1;
             return Ok(());
         }

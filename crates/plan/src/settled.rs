@@ -5,8 +5,35 @@ use tidegate_policy::{
     NetemParams, QdiscParams, SizeTable,
 };
 
+/// Are a qdisc's parameters on a kernel what is wanted?
+pub(crate) fn same_qdisc(live: &QdiscParams, wanted: &QdiscParams) -> bool {
+    let (mut live, mut wanted) = (qdisc(live), qdisc(wanted));
+    let (of_live, of_wanted) = (tupdate(&mut live).copied(), tupdate(&mut wanted));
+    if let (Some(of_live), Some(of_wanted)) = (of_live, of_wanted)
+        && is_one_update(of_live, *of_wanted)
+    {
+        *of_wanted = of_live;
+    }
+    live == wanted
+}
+
+/// The time between two updates of PIE's, µs.
+fn tupdate(params: &mut QdiscParams) -> Option<&mut u32> {
+    match params {
+        QdiscParams::Pie(params) => params.tupdate_us.as_mut(),
+        QdiscParams::FqPie(params) => params.pie.tupdate_us.as_mut(),
+        _ => None,
+    }
+}
+
+/// May both be one time? A kernel has it in ticks of its own, of 1 to 10 ms, and rounds up; what is wanted is in
+/// ticks of 4 ms.
+fn is_one_update(live: u32, wanted: u32) -> bool {
+    live.saturating_add(4_000) > wanted && wanted.saturating_add(10_000) > live
+}
+
 /// Those of a qdisc.
-pub(crate) fn qdisc(params: &QdiscParams) -> QdiscParams {
+fn qdisc(params: &QdiscParams) -> QdiscParams {
     let mut params = params.clone();
     match &mut params {
         QdiscParams::Tbf(params) => (params.burst, params.peak_burst) = (0, 0),
@@ -26,6 +53,8 @@ pub(crate) fn qdisc(params: &QdiscParams) -> QdiscParams {
             params.weights.get_or_insert(weights);
             params.offload_horizon_us.get_or_insert(0);
         }
+        // The kernel's dumps have the target of COBALT that `rtt` came to, or a program set; tc sets none.
+        QdiscParams::Cake(params) => params.target_us = None,
         // Its classes past all queues have as much space as the device's own, unless it was given.
         QdiscParams::Htb(HtbParams { direct_qlen, .. }) => *direct_qlen = None,
         QdiscParams::FqCodel(params) => {
@@ -101,8 +130,8 @@ pub(crate) fn action(action: &Action) -> Action {
 mod tests {
     use super::*;
     use tidegate_policy::{
-        FlowParams, FqCodelParams, FwParams, GredQueueDump, Indev, Mirred, NetemCorrelations,
-        NetemDistribution, NetemRate, NetemSlot, Police, TbfParams, U32Params,
+        CakeParams, FlowParams, FqCodelParams, FqPieParams, FwParams, GredQueueDump, Indev, Mirred,
+        NetemCorrelations, NetemDistribution, NetemRate, NetemSlot, PieParams, Police, TbfParams, U32Params,
     };
 
     /// A qdisc is not changed for what dumps leave out, or write in two ways; it is for what they show.
@@ -143,8 +172,12 @@ mod tests {
                 (limit, average, packets, packets);
             QdiscParams::Gred(GredParams::InForce(Default::default(), vec![queue]))
         };
+        let cake = |rtt_us, target_us| {
+            QdiscParams::Cake(Box::new(CakeParams { rtt_us, target_us, ..CakeParams::default() }))
+        };
         let plain = netem(&|_| ());
         let alike = [
+            (cake(Some(100_000), Some(5_000)), cake(Some(100_000), None)),
             (tbf(1, 2, 3), tbf(1, 0, 0)),
             (htb(1, Some(7)), htb(1, None)),
             (selector(Some((0, 0))), selector(None)),
@@ -160,6 +193,7 @@ mod tests {
             assert_eq!(qdisc(&one), qdisc(&other));
         }
         let others = [
+            (cake(Some(100_000), None), cake(Some(200_000), None)),
             (tbf(1, 0, 0), tbf(2, 0, 0)),
             (htb(1, None), htb(2, None)),
             (selector(Some((0, 1))), selector(None)),
@@ -175,6 +209,18 @@ mod tests {
         ];
         for (one, other) in others {
             assert_ne!(qdisc(&one), qdisc(&other));
+        }
+        // 15 ms, as kernels with 1000 and 250 ticks a second list them.
+        let pie = |tupdate_us| {
+            let pie = PieParams { tupdate_us: Some(tupdate_us), ..PieParams::default() };
+            let fq_pie = FqPieParams { pie: pie.clone(), ..FqPieParams::default() };
+            [QdiscParams::Pie(pie), QdiscParams::FqPie(fq_pie)]
+        };
+        for (live, wanted) in pie(15_000).iter().zip(&pie(16_000)) {
+            assert!(same_qdisc(live, wanted));
+        }
+        for (live, wanted) in pie(30_000).iter().zip(&pie(16_000)) {
+            assert!(!same_qdisc(live, wanted));
         }
         let sizes = SizeTable { tsize: 512, ..SizeTable::default() };
         let entries = SizeTable { data: vec![1, 2], ..sizes.clone() };

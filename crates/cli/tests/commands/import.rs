@@ -127,7 +127,12 @@ fn omissions_of_a_listing_are_reported() {
         ),
         ("nodev.json", r#"[{"kind":"pfifo","handle":"1:","root":true,"options":{"limit":10}}]"#, "--dev"),
         ("twice", "qdisc sfq 2: dev eth0 root\nqdisc sfq 2: dev eth0 root\n", "line 1 and in line 2"),
-        ("lost", "qdisc sfq 2: dev eth0 parent 1:1 limit 127p\n", "tc class show"),
+        ("lost", "qdisc sfq 2: dev eth0 parent 1:1 limit 127p\n", "tc qdisc show"),
+        (
+            "lost class",
+            "qdisc htb 1: dev eth0 root r2q 10\nqdisc sfq 2: dev eth0 parent 1:1 limit 127p\n",
+            "tc class show",
+        ),
     ];
     for (name, text, expected) in cases {
         let path = place.file(name, text);

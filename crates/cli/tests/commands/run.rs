@@ -294,6 +294,7 @@ eth0  mtu 1500, txqueuelen 1000
    │     ◂ u32 protocol icmp  (ip, prio 2) names 20:1: only the number behind the colon counts
    │     ◂ the rest of priorities 6-7
    └─ 1:2
+      │  ◂ the rest of priorities 0-5, 8-15
       └─ htb 20: default 0x1
          ├─ ◂ u32 dport 23  (ip, prio 4) past all classes
          ├─ ◂ u32 dport 24  (ip, prio 5) to 1:1, which is no class of 20:

@@ -121,7 +121,9 @@ fn tiny(
             "of {FIRST_WINDOW} frames of {frame} bytes offered before any left {left} \
         were taken"
         );
-        finding(Rule::Limit, Level::Warning, at_word(step, keyword), what, because, witness)
+        // Whoever writes a time has asked for a wait no longer than that.
+        let level = if is_time(keyword) { Level::Note } else { Level::Warning };
+        finding(Rule::Limit, level, at_word(step, keyword), what, because, witness)
     })
 }
 
