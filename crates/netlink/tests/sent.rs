@@ -17,7 +17,7 @@ const ACTIONS: std::ops::RangeInclusive<u16> = 48..=49;
 
 /// Commands whose messages are not the same to the byte though the kernel does the same, by words that only
 /// they have.
-const OTHERWISE: [(&str, &str); 18] = [
+const OTHERWISE: [(&str, &str); 16] = [
     (
         "htb rate 1mbit m",
         "the longest packet decides how tc lays out tables of times, which no kernel since 3.8 reads for htb",
