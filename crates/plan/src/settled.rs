@@ -26,8 +26,8 @@ fn tupdate(params: &mut QdiscParams) -> Option<&mut u32> {
     }
 }
 
-/// May both be one time? A kernel has it in ticks of its own, of 1 to 10 ms, and rounds up; what is wanted is in
-/// ticks of 4 ms.
+/// May both be one time? A kernel has it in ticks of its own, of 1 to 10 ms, and rounds up; what is wanted is
+/// in ticks of 4 ms.
 fn is_one_update(live: u32, wanted: u32) -> bool {
     live.saturating_add(4_000) > wanted && wanted.saturating_add(10_000) > live
 }

@@ -218,9 +218,9 @@ fn no_qdisc_is_attached_below_ingress_and_clsact() {
     }
 }
 
-/// Linux 6.1 and 7.2: an address of which no bit is compared fits nothing, unless of another one some are. The
-/// order of a filter's words does not matter for what is compared, and a filter that compares nothing takes
-/// all.
+/// Linux 6.1 and 7.2: an address of which no bit is compared fits nothing, unless of another one some are.
+/// The order of a filter's words does not matter for what is compared, and a filter that compares nothing
+/// takes all.
 #[test]
 fn what_flower_makes_of_keys_that_compare_nothing() {
     let lost = |keys: &str| {

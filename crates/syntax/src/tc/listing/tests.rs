@@ -56,7 +56,9 @@ fn children_of_classes_that_come_by_themselves_and_words_that_listings_leave_out
 fn what_cannot_be_read_is_named_with_its_line() {
     let wrong = |text: &str| read_listing(text).expect_err("cannot be read");
     assert_eq!(wrong("class htb 1:1 root rate 1Mbit\n").line, 1);
-    assert!(wrong("qdisc sfq 2: dev eth0 parent 1:1 limit 127p\n").why.contains("tc class show"));
+    assert!(wrong("qdisc sfq 2: dev eth0 parent 1:1 limit 127p\n").why.contains("tc qdisc show"));
+    let within = "qdisc htb 1: dev eth0 root\nqdisc sfq 2: dev eth0 parent 1:1 limit 127p\n";
+    assert!(wrong(within).why.contains("tc class show"));
     assert!(
         wrong("# dev eth0\nfilter parent 1: protocol ip pref 1 bpf chain 0 handle 0x1 x.o\n")
             .why
