@@ -101,7 +101,7 @@ pub(crate) struct Filled {
     pub(crate) found: Vec<(DeviceClass, Candidate)>,
     /// Classes that no packet can come to, and why.
     pub(crate) unreachable: BTreeMap<DeviceClass, String>,
-    /// Classes that packets come to, though no conversation that can be sent here.
+    /// Classes that packets come to, though no conversation that was tried.
     pub(crate) unsent: Vec<DeviceClass>,
     /// Classes for which no conversation was found, though there may be one.
     pub(crate) untried: Vec<DeviceClass>,

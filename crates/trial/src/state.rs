@@ -22,7 +22,7 @@ pub struct Trial<'o> {
     pub(crate) taken: BTreeMap<String, Vec<DeviceClass>>,
     /// Classes nothing was found for, and why.
     pub(crate) unreached: BTreeMap<DeviceClass, String>,
-    /// Classes that packets come to, though no conversation that can be sent here.
+    /// Classes that packets come to, though no conversation that was tried.
     pub(crate) unsent: Vec<DeviceClass>,
     /// Classes for which no conversation was found, though there may be one.
     pub(crate) untried: Vec<DeviceClass>,
@@ -73,8 +73,8 @@ impl<'o> Trial<'o> {
             (!names.is_empty())
                 .then(|| format!("nothing of this trial leaves through {}: {why}", names.join(", ")))
         };
-        let unsent = "by the rules and filters packets come there, but none of a conversation that can be \
-            simulated here";
+        let unsent =
+            "packets come there by the rules and filters, but no conversation that was tried here does";
         let untried = "no conversation was found that does; whether any packet can is not known";
         [note(&self.unsent, unsent), note(&self.untried, untried)].into_iter().flatten()
     }

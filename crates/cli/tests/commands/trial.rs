@@ -191,6 +191,25 @@ fn classes_out_of_reach_are_named() {
     assert!(made_for_classes(&trial).contains(&"1:40"), "a conversation was made for 1:40");
 }
 
+/// Packets come to a class, as `check` shows: what is not known of it is only which conversation would.
+#[test]
+fn a_class_that_packets_come_to_is_not_unknown() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("unsent");
+    let body = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+        for n in 10 20; do tc class add dev eth0 parent 1: classid 1:$n htb rate 1mbit; done\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match u8 1 0xff at 8 flowid 1:20\n";
+    let script = place.file("ttl.sh", body);
+    let trial = document(&script, &["--up", "4mbit", "--down", "4mbit", "--duration", "2s"]);
+    let note = trial.notes.iter().find(|note| note.contains("leaves through 1:20"));
+    let note = note.expect("the class is named");
+    assert!(note.ends_with(
+        "packets come there by the rules and filters, but no conversation that was tried here does"
+    ));
+}
+
 /// A class is named by the mark that packets have in the end, not by one that a later rule writes over.
 #[test]
 fn a_class_has_the_name_of_the_mark_that_lasts() {
