@@ -11,7 +11,8 @@ use super::given::{Agreement, Given, Giver};
 use super::place::{CallFrame, SourceLine, SourceWord};
 use super::values::{Variables, resolve};
 use super::words::{self, Command, Word};
-use tidegate_shims::TOOLS;
+
+mod outline;
 
 /// Above this many candidates only those near the last match are weighed.
 const WINDOW: usize = 400;
@@ -361,67 +362,6 @@ impl Finder {
         let (file, at) = self.last?;
         let source = &self.files[file];
         Some(source.place(source.commands[at].line(), None))
-    }
-
-    /// The first line of the script that reads an answer from standard input.
-    pub(super) fn question(&self) -> Option<SourceLine> {
-        let main = self.files.first()?;
-        // `cmd | while read …` and `read … <file` do not prompt the user.
-        let matches = |command: &&Command| {
-            let text = main.lines.get(command.line().saturating_sub(1)).map_or("", String::as_str);
-            command.words.first().is_some_and(|word| matches!(word.text.as_str(), "read" | "select"))
-                && !text.contains('|')
-                && !text.contains('<')
-        };
-        // A function may not be called.
-        let outside = main.commands.iter().filter(|command| command.function.is_none()).find(matches);
-        let first = outside.or_else(|| main.commands.iter().find(matches));
-        first.map(|command| main.place(command.line(), None))
-    }
-
-    /// Whether the script's own lines call tools, outside of functions, behind the one that issued a call.
-    pub(super) fn has_calls_behind(&self, place: Option<&SourceLine>) -> bool {
-        let Some(main) = self.files.first() else { return false };
-        // A function's line is reached by its call.
-        let line = place.map(|place| match &place.called_from {
-            Some((file, line)) => (file == &main.path).then_some(*line),
-            None => (place.file == main.path).then_some(place.line),
-        });
-        let line = match line {
-            None => 0,
-            Some(None) => return false,
-            Some(Some(line)) => line,
-        };
-        let behind =
-            main.commands.iter().filter(|command| command.function.is_none() && command.line() > line);
-        behind.into_iter().any(|command| TOOLS.iter().any(|tool| tool_word(main, command, tool).is_some()))
-    }
-
-    /// The highest number of an argument that the script uses outside of functions and without a default, and
-    /// how many it was given, where these are fewer.
-    pub(super) fn missing_arguments(&self) -> Option<(usize, usize)> {
-        let main = self.files.first()?;
-        let outside = main.commands.iter().filter(|command| command.function.is_none());
-        let wanted = outside.flat_map(|command| &command.words).flat_map(Word::arguments).max()?;
-        (wanted > self.given).then_some((wanted, self.given))
-    }
-
-    /// Is an argument that the script was not given a part of a longer word, which without it means something
-    /// else: `DEV=eth$1`, `rate ${2}mbit`?
-    pub(super) fn joins_missing_arguments(&self) -> bool {
-        let Some(main) = self.files.first() else { return false };
-        let outside = main.commands.iter().filter(|command| command.function.is_none());
-        outside.into_iter().any(|command| {
-            let calls = TOOLS.iter().any(|tool| tool_word(main, command, tool).is_some());
-            command.words.iter().enumerate().any(|(at, word)| {
-                let value = match command.sets(at) {
-                    Some(_) => word.text.split_once('=').map_or("", |(_, value)| value),
-                    None if calls => &word.text,
-                    None => "",
-                };
-                value.contains(char::is_alphanumeric) && word.arguments().any(|number| number > self.given)
-            })
-        })
     }
 
     /// The name of the main script.

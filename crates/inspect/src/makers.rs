@@ -5,7 +5,7 @@ use crate::index::{Index, Key};
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{FilterOp, FilterParams, FlowerParams, Op};
+use tidegate_policy::{FilterOp, FilterParams, Op};
 
 /// A filter's list: device and block, and parent.
 type List = (usize, u32, Handle);
@@ -146,9 +146,6 @@ fn content(params: &FilterParams, handle: u32) -> String {
         Route(route) => format!("route {:?}", (route.from, route.to, route.order, route.classid)),
         Cgroup(cgroup) => format!("cgroup {handle} {cgroup:?}"),
         Basic(basic) => format!("basic {:?} {:?}", basic.classid, basic.terms),
-        Flower(flower) => {
-            let FlowerParams { classid, keys, no_address, indev, .. } = flower;
-            format!("flower {classid:?} {keys:?} {no_address} {indev:?}")
-        }
+        Flower(flower) => format!("flower {:?} {:?} {:?}", flower.classid, flower.keys, flower.indev),
     }
 }

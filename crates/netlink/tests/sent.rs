@@ -17,7 +17,7 @@ const ACTIONS: std::ops::RangeInclusive<u16> = 48..=49;
 
 /// Commands whose messages are not the same to the byte though the kernel does the same, by words that only
 /// they have.
-const OTHERWISE: [(&str, &str); 16] = [
+const OTHERWISE: [(&str, &str); 14] = [
     (
         "htb rate 1mbit m",
         "the longest packet decides how tc lays out tables of times, which no kernel since 3.8 reads for htb",
@@ -34,8 +34,6 @@ const OTHERWISE: [(&str, &str); 16] = [
         "tc computes the bucket's time with the rate cut to 32 bits; the kernel goes by the bytes beside it",
     ),
     ("tbf burst 10k limit 30k rate 100tbit", "the same"),
-    ("/0 classid 1:1", "the same"),
-    ("/0.0.0.0 classid 1:1", "the same"),
     ("pedit ex munge offset", "`ex` without need"),
     ("htb debug", "a switch for mistakes in the kernel, which it ignores"),
     ("prio multiqueue", "without effect since Linux 2.6.27"),

@@ -2,6 +2,7 @@
 
 use crate::machine::Machine;
 use tidegate_packet::Handle;
+use tidegate_policy::dump::ClassDump;
 use tidegate_policy::{
     ClassLayout, ClassOp, Errno, FilterOp, FilterParams, Kind, Op, QdiscOp, QdiscParams, TcError, Verb,
 };
@@ -53,26 +54,28 @@ fn qdisc_exists(machine: &mut Machine, dev: &str, handle: Handle) -> bool {
     qdiscs.iter().any(|qdisc| qdisc.handle == handle)
 }
 
+/// The classes of a device; none where there is no such device.
+fn classes(machine: &mut Machine, dev: &str) -> Vec<ClassDump> {
+    let (now, gateway) = (machine.now, &mut machine.gateway);
+    gateway.device(dev).map(|id| gateway.classes(now, id)).unwrap_or_default()
+}
+
 /// Whether a device has this class.
 fn has_class(machine: &mut Machine, dev: &str, class: Handle) -> bool {
-    let (now, gateway) = (machine.now, &mut machine.gateway);
-    let classes = gateway.device(dev).map(|id| gateway.classes(now, id)).unwrap_or_default();
-    classes.iter().any(|one| one.classid == class)
+    classes(machine, dev).iter().any(|one| one.classid == class)
 }
 
 /// Has a class others below it?
 fn has_below(machine: &mut Machine, dev: &str, class: Handle) -> bool {
-    let (now, gateway) = (machine.now, &mut machine.gateway);
-    let classes = gateway.device(dev).map(|id| gateway.classes(now, id)).unwrap_or_default();
-    class.minor() != 0 && classes.iter().any(|one| one.parent == class)
+    class.minor() != 0 && classes(machine, dev).iter().any(|one| one.parent == class)
 }
 
 /// The class that a qdisc was to be attached to does not exist: some kinds' classes are made by hand, others'
 /// come with them.
 fn no_class(machine: &mut Machine, dev: &str, class: Handle) -> String {
+    let classes = classes(machine, dev);
     let (now, gateway) = (machine.now, &mut machine.gateway);
     let device = gateway.device(dev);
-    let classes = device.map(|id| gateway.classes(now, id)).unwrap_or_default();
     let mut qdiscs = device.map(|id| gateway.qdiscs(now, id)).unwrap_or_default().into_iter();
     let kind = qdiscs.find(|qdisc| qdisc.handle == class.qdisc()).map(|qdisc| qdisc.kind);
     let Some(kind) = kind.filter(|kind| kind.spec().classes != ClassLayout::Made) else {

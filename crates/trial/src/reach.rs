@@ -309,7 +309,7 @@ fn candidates(policy: &TrialPolicy, filters: &[FilterDump]) -> Vec<Candidate> {
         if let FilterEntry::Filter { params: FilterParams::Flower(flower), .. } = &dump.entry {
             let led = words::filter(dump, None).and_then(|words| led(dump, words));
             let mut sketch = Sketch { v6: dump.protocol == ethertype::IPV6, led, ..Sketch::default() };
-            flower.keys.iter().for_each(|key| sketch.take_key(key));
+            flower.keys.iter().filter(|key| !key.never_holds()).for_each(|key| sketch.take_key(key));
             sketches.push(sketch.swapped());
             sketches.push(sketch);
         }

@@ -28,6 +28,9 @@ struct Inner {
 impl Fields {
     /// Does a field hold what it must?
     pub(super) fn compare(&mut self, key: &FlowerKey, context: &mut ClassifyContext<'_>) -> bool {
+        if key.never_holds() {
+            return false;
+        }
         let found = self.read(key.field, context);
         if key.range { (key.value..=key.mask).contains(&found) } else { (found ^ key.value) & key.mask == 0 }
     }

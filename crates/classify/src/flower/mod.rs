@@ -50,8 +50,7 @@ impl Flower {
                 let Some(entry) = entries.list.get_mut(at) else { continue };
                 let Counted { params, hits } = &mut entry.data;
                 let came_in = context.pool.meta(context.pkt).came_in;
-                let elsewhere =
-                    params.no_address || params.indev.as_ref().is_some_and(|indev| !indev.is(came_in));
+                let elsewhere = params.indev.as_ref().is_some_and(|indev| !indev.is(came_in));
                 hits.lookups += 1;
                 hits.mark += u64::from(!elsewhere);
                 let matches = |(key, waiting): (&FlowerKey, &mut u64)| {
@@ -111,10 +110,7 @@ impl Flower {
     fn must_be_new(&self, params: &FlowerParams, but: Option<u32>) -> Result<(), TcError> {
         let same = |entry: &Entry<Counted<FlowerParams>>| {
             let known = &entry.data.params;
-            known.keys == params.keys
-                && known.no_address == params.no_address
-                && known.indev == params.indev
-                && Some(entry.handle) != but
+            known.keys == params.keys && known.indev == params.indev && Some(entry.handle) != but
         };
         if !params.skip_sw && self.entries.list.iter().any(same) {
             Err(TcError::bare(Errno::Exist))

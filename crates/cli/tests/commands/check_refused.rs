@@ -4,6 +4,12 @@ use super::check::{of_script, table};
 use crate::common::skip;
 use serde_json::Value;
 
+/// Does the reason of a finding end so?
+fn ends_with(finding: &Value, end: &str) {
+    let because = finding["because"].as_str().expect("a reason");
+    assert!(because.ends_with(end), "{because}");
+}
+
 /// Where a script ends, what it lacks and in which turn of a loop is said with the command that it is about.
 #[test]
 fn a_refusal_says_where_the_script_ends_and_what_to_do() {
@@ -34,7 +40,7 @@ fn a_refusal_says_where_the_script_ends_and_what_to_do() {
     let goes_on = of("goes-on", &[root, bad, good].concat());
     assert!(goes_on.contains("1mbitt") || goes_on.contains("Illegal"), "{goes_on}");
     assert!(!goes_on.contains("the script ends there"), "{goes_on}");
-    // A tool that is not there is told in a script that ends badly, too.
+    // A missing tool is reported in a script that fails, too.
     let without = of("without", &["nosuchtool1\n", "set -e\n", root, bad, good].concat());
     assert!(without.contains("nosuchtool1") && without.contains("the script ends there"), "{without}");
     let unnamed = of("unnamed", &[root, good, "tc class del dev eth0 parent 1:\n"].concat());
@@ -66,12 +72,9 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff
     let root = "tc qdisc add dev eth0 root handle 1: htb default 20\n";
     let refused = of_script("cascade", &(root.replace("htb", "htbb") + tree));
     assert_eq!(table(&refused), "2 error C1 htbb\n");
-    let because = refused[0]["because"].as_str().expect("a reason");
-    assert!(
-        because.ends_with(
-            "6 other commands name the same object, and fail too (line 3, line 4, line 5 and 3 more)"
-        ),
-        "{because}"
+    ends_with(
+        &refused[0],
+        "6 other commands name the same object, and fail too (line 3, line 4, line 5 and 3 more)",
     );
     // One class of several: what names it is no mistake of its own, and the rest is looked into.
     let bad = tree.replace("1:10 htb rate 5mbit", "1:10 htb rate 5mbitt");
@@ -90,20 +93,16 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff
     let loops = format!("for d in eth0 eth1 eth2; do\n{}{tree}done\n", root.replace("htb", "htbb"));
     let loops = of_script("cascade-loop", &loops.replace("dev eth0", "dev $d"));
     assert_eq!(table(&loops), "3 error C1 htbb\n");
-    let because = loops[0]["because"].as_str().expect("a reason");
-    assert!(
-        because.ends_with(
-            "18 other commands name the same object, and fail too (line 4, line 5, line 6 and 3 more)"
-        ),
-        "{because}"
+    ends_with(
+        &loops[0],
+        "18 other commands name the same object, and fail too (line 4, line 5, line 6 and 3 more)",
     );
     // What tidegate lacks is said once.
     let owner = "iptables -t mangle -A OUTPUT -m owner --uid-owner 0 -j MARK --set-mark 1\n";
     let lacking = of_script("cascade-owner", &[root, tree, owner, "tc qdisc show\n", owner].concat());
     let of_owner: Vec<_> = lacking.iter().filter(|one| one["rule"] == "C1").collect();
     assert_eq!(of_owner.len(), 1, "{}", table(&lacking));
-    let because = of_owner[0]["because"].as_str().expect("a reason");
-    assert!(because.ends_with("1 other command needs it, too (line 11)"), "{because}");
+    ends_with(of_owner[0], "1 other command needs it, too (line 11)");
     // No device of the name: one finding, however many commands are about it.
     let unset = tree.replace("dev eth0", "dev $UNSET");
     let unset = of_script("cascade-unset", &unset);

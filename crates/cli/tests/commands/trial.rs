@@ -23,6 +23,14 @@ fn document(script: &Path, options: &[&str]) -> TrialDocument {
         .expect("what try writes can be read")
 }
 
+/// The document of a short run, on 4 Mbit/s, of an HTB with the default class 1:10 and what `body` adds.
+fn brief(name: &str, body: &str) -> TrialDocument {
+    let place = Place::new(name);
+    let script =
+        place.file("policy.sh", format!("tc qdisc add dev eth0 root handle 1: htb default 10\n{body}"));
+    document(&script, &["--up", "4mbit", "--down", "4mbit", "--duration", "2s"])
+}
+
 /// `[without, with]` the policy, under a load.
 fn pair<'t>(trial: &'t TrialDocument, load: &str) -> [&'t TrialRun; 2] {
     [false, true].map(|policy| {
@@ -173,14 +181,13 @@ fn classes_out_of_reach_are_named() {
     if skip() {
         return;
     }
-    let place = Place::new("out-of-reach");
-    let body = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
-        for n in 10 20 30 40; do tc class add dev eth0 parent 1: classid 1:$n htb rate 1mbit; done\n\
-        iptables -t mangle -A POSTROUTING -p tcp --dport 8080 -j MARK --set-mark 4\n\
-        tc filter add dev eth0 parent 1: protocol ip prio 1 handle 2 fw classid 1:20\n\
-        tc filter add dev eth0 parent 1: protocol ip prio 2 handle 4 fw classid 1:40\n";
-    let script = place.file("gaps.sh", body);
-    let trial = document(&script, &["--up", "4mbit", "--down", "4mbit", "--duration", "5s"]);
+    let trial = brief(
+        "out-of-reach",
+        "for n in 10 20 30 40; do tc class add dev eth0 parent 1: classid 1:$n htb rate 1mbit; done\n\
+         iptables -t mangle -A POSTROUTING -p tcp --dport 8080 -j MARK --set-mark 4\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 1 handle 2 fw classid 1:20\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 2 handle 4 fw classid 1:40\n",
+    );
     let unreached: Vec<_> =
         trial.tree.iter().filter_map(|n| Some((n.id.as_str(), n.unreachable.as_deref()?))).collect();
     let expected = [
@@ -191,23 +198,21 @@ fn classes_out_of_reach_are_named() {
     assert!(made_for_classes(&trial).contains(&"1:40"), "a conversation was made for 1:40");
 }
 
-/// Packets come to a class, as `check` shows: what is not known of it is only which conversation would.
+/// Packets come to a class, as `check` shows: only which conversation would is not known.
 #[test]
 fn a_class_that_packets_come_to_is_not_unknown() {
     if skip() {
         return;
     }
-    let place = Place::new("unsent");
-    let body = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
-        for n in 10 20; do tc class add dev eth0 parent 1: classid 1:$n htb rate 1mbit; done\n\
-        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match u8 1 0xff at 8 flowid 1:20\n";
-    let script = place.file("ttl.sh", body);
-    let trial = document(&script, &["--up", "4mbit", "--down", "4mbit", "--duration", "2s"]);
+    let trial = brief(
+        "unsent",
+        "for n in 10 20; do tc class add dev eth0 parent 1: classid 1:$n htb rate 1mbit; done\n\
+         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match u8 1 0xff at 8 flowid 1:20\n",
+    );
     let note = trial.notes.iter().find(|note| note.contains("leaves through 1:20"));
     let note = note.expect("the class is named");
-    assert!(note.ends_with(
-        "packets come there by the rules and filters, but no conversation that was tried here does"
-    ));
+    let end = "packets come there by the rules and filters, but no conversation that was tried here does";
+    assert!(note.ends_with(end), "{note}");
 }
 
 /// A class is named by the mark that packets have in the end, not by one that a later rule writes over.

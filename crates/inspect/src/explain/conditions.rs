@@ -29,6 +29,9 @@ pub(super) fn condition_sentences(params: &FilterParams, hits: &U32Hits, here: H
                 FlowerField::CtState | FlowerField::CtMark if !here.tracked => {
                     Some("nothing here looks connections up".to_owned())
                 }
+                _ if key.never_holds() => {
+                    Some("no bit of the address is compared, and no other address".to_owned())
+                }
                 _ if here.rewritten => None,
                 field => fact(field, here.head),
             }),

@@ -21,11 +21,11 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let steps = reading.steps.iter().enumerate().filter(|(_, step)| is_finding(step));
     let own = steps.filter(|(at, _)| !reading.lost.because.contains_key(at));
     // A line that runs several times is refused once: what fails with each of its runs fails with it.
-    let mut told: BTreeMap<(&SourceLocation, &str), usize> = BTreeMap::new();
+    let mut by_place: BTreeMap<(&SourceLocation, &str), usize> = BTreeMap::new();
     let mut first_of: BTreeMap<usize, usize> = BTreeMap::new();
     for (at, step) in own.clone() {
         let Some(key) = step.place.as_ref().zip(step.refused.as_deref()) else { continue };
-        let first = *told.entry(key).or_insert(at);
+        let first = *by_place.entry(key).or_insert(at);
         first_of.insert(at, first);
     }
     let is_first = |at: &usize| first_of.get(at).is_none_or(|first| first == at);
@@ -39,16 +39,23 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
         refused(reading, (at, step), following, &makers)
     };
     let found = own.filter_map(|(at, step)| Some((at, one((at, step))?)));
-    told_once(reading, found)
+    merge_unsupported(reading, found)
 }
 
-/// What tidegate lacks is one finding however many commands need it: the first has the others' lines.
-fn told_once(reading: &PolicyModel, found: impl Iterator<Item = (usize, Finding)>) -> Vec<Finding> {
+/// A refusal, and whether tidegate does not support what is asked for.
+struct Refused {
+    finding: Finding,
+    unsupported: bool,
+}
+
+/// What tidegate does not support is one finding however many commands need it: the first has the lines of
+/// the others.
+fn merge_unsupported(reading: &PolicyModel, found: impl Iterator<Item = (usize, Refused)>) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();
     let mut first_of: BTreeMap<(String, Level), usize> = BTreeMap::new();
     let mut others: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (at, finding) in found {
-        let first = match finding.what.contains(CANNOT) {
+    for (at, Refused { finding, unsupported }) in found {
+        let first = match unsupported {
             true => *first_of.entry((finding.what.clone(), finding.level)).or_insert(all.len()),
             false => all.len(),
         };
@@ -66,16 +73,13 @@ fn told_once(reading: &PolicyModel, found: impl Iterator<Item = (usize, Finding)
     all
 }
 
-/// How a finding begins about what tidegate lacks.
-const CANNOT: &str = "tidegate cannot carry this out: ";
-
 /// A command that the tool or the kernel refuses.
 fn refused(
     reading: &PolicyModel,
     (at, step): (usize, &Step),
     following: &[usize],
     makers: &Makers,
-) -> Option<Finding> {
+) -> Option<Refused> {
     let text = step.refused.as_deref()?;
     let prefix = format!("{}: ", step.tool);
     // Of a batch, the lines before may have been warned of: that is no refusal.
@@ -106,9 +110,9 @@ fn refused(
     let what = match (unnamed, not_built) {
         (true, _) if reason.starts_with("tidegate: ") => "there is no name behind dev".to_owned(),
         (true, _) => format!("there is no name behind dev: {} refuses this ({reason})", step.tool),
-        (_, Some(reason)) => format!("{CANNOT}{reason}"),
+        (_, Some(reason)) => format!("tidegate cannot carry this out: {reason}"),
         (false, None) if one_queue.is_some() => {
-            format!("{CANNOT}{}", one_queue.as_deref().unwrap_or_default())
+            format!("tidegate cannot carry this out: {}", one_queue.as_deref().unwrap_or_default())
         }
         (false, None) => match of_kernel(&step.tool, &reason) {
             Some(reason) => format!("the kernel refuses this: {reason}"),
@@ -152,7 +156,7 @@ fn refused(
     };
     // What was not deleted does harm where something else was to take its place.
     let is_harmless = (matches || deletes_nothing) && following.is_empty();
-    Some(Finding {
+    let finding = Finding {
         rule: Rule::Refused,
         level: match (is_ignored, is_harmless || is_ours) {
             (true, _) => Level::Note,
@@ -164,7 +168,8 @@ fn refused(
         because,
         witness: Some(Witness::Number(shown)),
         fix: remedy.map(|what| Fix { what, edits: Vec::new() }),
-    })
+    };
+    Some(Refused { finding, unsupported: is_ours })
 }
 
 /// What a refusal means for the policy.

@@ -121,7 +121,7 @@ fn tiny(
             "of {FIRST_WINDOW} frames of {frame} bytes offered before any left {left} \
         were taken"
         );
-        // Whoever writes a time has asked for a wait no longer than that.
+        // A time is a limit on the delay that the policy asks for.
         let level = if is_time(keyword) { Level::Note } else { Level::Warning };
         finding(Rule::Limit, level, at_word(step, keyword), what, because, witness)
     })

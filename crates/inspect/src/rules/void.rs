@@ -7,7 +7,7 @@ use crate::finding::{Finding, Level, Rule};
 use crate::reading::{PolicyModel, Step, Word};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::{CakeFlows, CakeParams, CakeTins, FilterParams, FlowerField, QdiscParams};
+use tidegate_policy::{CakeFlows, CakeParams, CakeTins, FilterParams, FlowerField, FlowerKey, QdiscParams};
 
 /// CAKE's options for the cost of a packet on the link, which its own shaper and its turns between flows use.
 const FRAMING: [&str; 17] = [
@@ -70,7 +70,7 @@ fn left_out(reading: &PolicyModel, dump: &FilterDump) -> Option<Finding> {
     let FilterEntry::Filter { params: FilterParams::Flower(flower), .. } = &dump.entry else { return None };
     let step = reading.maker_of_filter(dump).and_then(|op| reading.step_of(op))?;
     let is_given = |name: &str| options(step, "flower").iter().find(|word| word.text == name);
-    if flower.no_address {
+    if flower.keys.iter().any(FlowerKey::never_holds) {
         let word = is_given("src_ip").or_else(|| is_given("dst_ip"))?;
         return Some(finding(
             Rule::Void,

@@ -45,6 +45,9 @@ impl Space {
     ) -> Result<Sure, TooLarge> {
         let (mut sure, mut possible) = (Set::ALL, Set::ALL);
         let wrapped = self.one_of(Field::Ethertype, &WRAPPED)?;
+        if keys.iter().any(FlowerKey::never_holds) {
+            return Ok(Sure { sure: Set::NONE, maybe: Set::NONE });
+        }
         for key in keys {
             let Read { having, holding, unknown } = self.read(key, view, rewrite)?;
             let unknown = self.store.or(unknown, wrapped)?;

@@ -281,9 +281,6 @@ impl Lists<'_> {
 
     fn flower_sets(&mut self, flower: &FlowerParams, among: Set, coming: Coming) -> Result<Sure, TooLarge> {
         let mut sets = Sure { sure: Set::NONE, maybe: Set::NONE };
-        if flower.no_address {
-            return Ok(sets);
-        }
         for (rewrite, part) in self.space.by_rewrite(self.states, among, coming.states)? {
             let keys = self.space.flower(&flower.keys, coming.view, rewrite)?;
             for (whole, keys) in [(&mut sets.sure, keys.sure), (&mut sets.maybe, keys.maybe)] {

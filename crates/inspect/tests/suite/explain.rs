@@ -307,7 +307,8 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 basic match cmp(u8 at 9 laye
 at 2 layer transport gt 1000) flowid 1:1
 tc filter add dev eth0 parent 1: protocol ip prio 2 basic match cmp(u16 at 2 layer transport eq 22) or \
 cmp(u16 at 2 layer transport eq 443) flowid 1:2
-tc filter add dev eth0 parent 1: protocol ip prio 3 flower ip_proto tcp dst_port 443 flowid 1:3";
+tc filter add dev eth0 parent 1: protocol ip prio 3 flower ip_proto tcp dst_port 443 flowid 1:3
+tc filter add dev eth0 parent 1: protocol ip prio 4 flower src_ip 0/0 flowid 1:3";
     let text = explain(&["eth0"], policy, "tcp 192.168.1.10 > 198.51.100.7:443");
     let of_tree = text.split("leaves by eth0\n").nth(1).expect("its way");
     let expected = "    qdisc prio 1: :1
@@ -323,6 +324,8 @@ tc filter add dev eth0 parent 1: protocol ip prio 3 flower ip_proto tcp dst_port
     let flower = udp.split("pref 3 flower").nth(1).expect("it is asked");
     assert!(flower.contains("`ip_proto tcp` does not hold: the protocol is udp\n"), "{udp}");
     assert!(!flower.contains("dst_port 443`"), "{udp}");
+    let address = "`src_ip 0.0.0.0/0` does not hold: no bit of the address is compared, and no other address";
+    assert!(udp.contains(address), "{udp}");
 }
 
 /// A policer's word is what it counted: what is longer than its mtu, or than its burst, goes over its limits.

@@ -124,7 +124,7 @@ fn a_filter_leads_to_a_class_that_has_classes() {
 /// A redirect behind one that leads to the same device changes nothing.
 #[test]
 fn two_redirects_to_one_device() {
-    let told = |first: &str| {
+    let finding = |first: &str| {
         let text = format!(
             "tc qdisc add dev ifb0 root handle 1: fq_codel\n\
              tc qdisc add dev ifb1 root handle 1: fq_codel\n\
@@ -140,8 +140,8 @@ fn two_redirects_to_one_device() {
             found.into_iter().find(|finding| finding.rule == Rule::Unreachable).expect("is unreachable");
         format!("{:?}: {}", own.level, own.because)
     };
-    assert_eq!(told("ifb0"), "Note: the packets it matches go to ifb0 all the same");
-    assert_eq!(told("ifb1"), "Warning: what it matches goes to ifb1, not to its actions");
+    assert_eq!(finding("ifb0"), "Note: the packets it matches go to ifb0 all the same");
+    assert_eq!(finding("ifb1"), "Warning: what it matches goes to ifb1, not to its actions");
 }
 
 /// `conform-exceed pipe` is about what exceeds.

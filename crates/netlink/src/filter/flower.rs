@@ -65,9 +65,6 @@ fn fields(to: &mut Attributes, params: &FlowerParams) {
     for key in &params.keys {
         field(to, params, key);
     }
-    if params.no_address {
-        field(to, params, &FlowerKey { field: FlowerField::DstIp, value: 0, mask: 0, range: false });
-    }
 }
 
 /// The last attributes: flags, and the network's protocol.
@@ -217,8 +214,6 @@ fn decode_params(from: &Found<'_>) -> FlowerParams {
         classid: from.u32(1).map(Handle),
         indev: from.text(2).map(Indev::named),
         keys: Vec::new(),
-        // The kernel's answers do not show it.
-        no_address: false,
         skip_sw: flags & 2 != 0,
         skip_hw: flags & 1 != 0,
     };

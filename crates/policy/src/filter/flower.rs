@@ -13,10 +13,6 @@ pub struct FlowerParams {
     pub indev: Option<Indev>,
     /// What is compared, in the order of [`FlowerField`], each field once.
     pub keys: Vec<FlowerKey>,
-    /// An address was given of which no bit is compared (`src_ip 0/0`), and no other of which some are. Linux
-    /// then compares which addresses a packet has without having looked, and the filter matches nothing (6.1
-    /// and 7.2).
-    pub no_address: bool,
     /// Packets are not shown to it: it is for a card alone.
     pub skip_sw: bool,
     /// It is for software alone.
@@ -129,17 +125,26 @@ impl FlowerField {
     }
 }
 
+impl FlowerKey {
+    /// Is it an address of which no bit is compared (`src_ip 0/0`)? Where no other address is compared, Linux
+    /// requires that the packet has addresses of that kind, without having read which it has, and the filter
+    /// matches nothing (6.1 and 7.2 were asked). Beside another address such a key is left out.
+    pub const fn never_holds(&self) -> bool {
+        self.mask == 0 && !self.range && matches!(self.field, FlowerField::SrcIp | FlowerField::DstIp)
+    }
+}
+
 impl FlowerParams {
     /// The key of a field.
     pub fn key(&self, field: FlowerField) -> Option<&FlowerKey> {
         self.keys.iter().find(|key| key.field == field)
     }
 
-    /// Sets the comparison of a field; one that was set before is replaced. One that compares no bit is none,
-    /// as in Linux.
+    /// Sets the comparison of a field; one that was set before is replaced. One that compares no bit is left
+    /// out, as in Linux; an address of which no bit is compared stays ([`FlowerKey::never_holds`]).
     pub fn set(&mut self, key: FlowerKey) {
         self.keys.retain(|known| known.field != key.field);
-        if key.mask == 0 && !key.range {
+        if key.mask == 0 && !key.range && !key.never_holds() {
             return;
         }
         let at = self.keys.partition_point(|known| known.field < key.field);

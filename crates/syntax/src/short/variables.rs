@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 
 /// Bytes that a word may come to: a variable's value may have others in it, over and over.
 const LONGEST: usize = 4096;
+/// Bytes that all variables of a file may come to where they are used, and the most problems reported.
+const MOST_BYTES: usize = 1 << 20;
+const MOST_PROBLEMS: usize = 32;
 /// Words before an assignment.
 const SETTERS: [&str; 5] = ["export", "declare", "readonly", "typeset", "local"];
 
@@ -16,6 +19,8 @@ const SETTERS: [&str; 5] = ["export", "declare", "readonly", "typeset", "local"]
 pub(super) struct Variables {
     /// `None`: what it is is not known, which has been said.
     values: BTreeMap<String, Option<String>>,
+    /// Bytes that values came to so far.
+    expanded: usize,
     problems: Vec<Problem>,
 }
 
@@ -86,8 +91,7 @@ impl Variables {
         let words = out.close();
         if words.iter().map(String::len).sum::<usize>() > LONGEST {
             let what = format!("\"{text}\" comes to more than {LONGEST} bytes");
-            self.problems.push(Problem::new(span, what, "write what is meant"));
-            return None;
+            return self.wrong(span, what, "write what is meant");
         }
         Some(words)
     }
@@ -111,24 +115,35 @@ impl Variables {
             return self.unknown(text, span);
         }
         match (self.values.get(name), instead) {
-            (Some(Some(value)), _) => Some((value.clone(), length)),
+            (Some(Some(value)), _) => {
+                self.expanded = self.expanded.saturating_add(value.len());
+                if self.expanded > MOST_BYTES {
+                    let what = format!("the variables of this file come to more than {MOST_BYTES} bytes");
+                    return self.wrong(span, what, "write fewer of them, or shorter ones");
+                }
+                Some((value.clone(), length))
+            }
             (Some(None), _) => None,
             (None, Some(instead)) => Some((instead.to_owned(), length)),
             (None, None) => {
-                self.problems.push(Problem::new(
-                    span,
-                    format!("nothing in this file gives ${name} a value"),
-                    "write its value in its place",
-                ));
+                let what = format!("nothing in this file gives ${name} a value");
                 self.values.insert(name.to_owned(), None);
-                None
+                self.wrong(span, what, "write its value in its place")
             }
         }
     }
 
     fn unknown<T>(&mut self, text: &str, span: Span) -> Option<T> {
         let what = format!("what \"{text}\" comes to is not known without running it");
-        self.problems.push(Problem::new(span, what, "write the value in its place"));
+        self.wrong(span, what, "write the value in its place")
+    }
+
+    /// Notes a problem, once a cause and at most so many.
+    fn wrong<T>(&mut self, span: Span, what: String, remedy: &str) -> Option<T> {
+        let is_new = self.problems.len() < MOST_PROBLEMS && self.problems.iter().all(|one| one.what != what);
+        if is_new {
+            self.problems.push(Problem::new(span, what, remedy));
+        }
         None
     }
 }
@@ -238,6 +253,12 @@ mod tests {
 
     #[test]
     fn values_do_not_grow_without_a_bound() {
+        let used = format!("A={}\n{}", "x".repeat(4000), "a $A $A $A $A\n".repeat(1000));
+        let (lines, problems) = read(&used);
+        assert!(lines.iter().map(String::len).sum::<usize>() <= MOST_BYTES);
+        assert_eq!(problems, ["the variables of this file come to more than 1048576 bytes"]);
+        let unknown: String = (0..100).map(|number| format!("a $(b {number})\n")).collect();
+        assert_eq!(read(&unknown).1.len(), MOST_PROBLEMS);
         let text = format!("A=xxxxxxxxxx\n{}a $A", "A=$A$A\n".repeat(60));
         let (lines, problems) = read(&text);
         assert_eq!(lines, [""; 0]);

@@ -33,8 +33,6 @@ struct Reader {
     network: u16,
     protocol: Option<u8>,
     tagged: bool,
-    /// An address of which no bit is compared was given.
-    any_address: bool,
 }
 
 /// `flower`.
@@ -43,13 +41,7 @@ pub(super) const ROW: Row = Row { name: "flower", parse, show };
 fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
     let number = number(handle)?;
     let tagged = is_tag(protocol);
-    let mut reader = Reader {
-        params: FlowerParams::default(),
-        network: protocol,
-        protocol: None,
-        tagged,
-        any_address: false,
-    };
+    let mut reader = Reader { params: FlowerParams::default(), network: protocol, protocol: None, tagged };
     let mut actions = Vec::new();
     while let Some(word) = words.take() {
         let word = key(word);
@@ -141,22 +133,20 @@ impl Reader {
     }
 
     /// Leaves out what the kernel does not read, whatever the order of the words: the DS field and the time
-    /// to live without IP, TCP's flags without TCP.
+    /// to live without IP, TCP's flags without TCP, an address without bits beside one with some.
     fn leave_out(&mut self) {
         let value = |field| self.params.key(field).map(|key| key.value);
         let is_ip = [ethertype::IPV4, ethertype::IPV6]
             .into_iter()
             .any(|network| value(FlowerField::EthType) == Some(u128::from(network)));
         let is_tcp = value(FlowerField::IpProto) == Some(u128::from(proto::TCP));
+        let is_address = |field| matches!(field, FlowerField::SrcIp | FlowerField::DstIp);
+        let compares_address = self.params.keys.iter().any(|key| is_address(key.field) && !key.never_holds());
         self.params.keys.retain(|key| match key.field {
             FlowerField::IpTos | FlowerField::IpTtl => is_ip,
             FlowerField::TcpFlags => is_tcp,
-            _ => true,
+            _ => !(compares_address && key.never_holds()),
         });
-        let has_address = [FlowerField::SrcIp, FlowerField::DstIp]
-            .into_iter()
-            .any(|field| self.params.key(field).is_some());
-        self.params.no_address = self.any_address && !has_address;
     }
 
     fn field(&mut self, word: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
@@ -259,7 +249,6 @@ impl Reader {
             .at(words.last())
             .remedy("Write an address of the filter's protocol, with a prefix length if need be: 10.0.0.0/8.")
         })?;
-        self.any_address |= mask == 0;
         // The address is shown as it was written.
         self.params.set(FlowerKey { field, value: address, mask, range: false });
         Ok(())
@@ -588,7 +577,7 @@ fn show(filter: &ListedFilter<'_>) -> Option<Entry> {
     }
     let mut keys = Entry::new();
     let six = params.key(FlowerField::EthType).is_some_and(|key| key.value == u128::from(ethertype::IPV6));
-    for key in &params.keys {
+    for key in params.keys.iter().filter(|key| !key.never_holds()) {
         line(key, six, &mut keys);
     }
     entry.say(&keys.text);
