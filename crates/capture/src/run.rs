@@ -78,6 +78,7 @@ pub fn run_in_turn(
         let mut run = outcome(run, &finder, &devices);
         run.arguments = args.len();
         run.notes.extend(script.stand_in.clone());
+        run.stand_in = script.stand_in.clone();
         run.remarks = dialect::remarks(&script);
         run.troubles.retain(|trouble| !dialect::is_told(trouble, &run.remarks));
         run.notes.extend(run.remarks.iter().map(Trouble::sentence));
@@ -116,6 +117,7 @@ pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> ScriptRu
         missing_arguments,
         missing_files,
         unanswered,
+        stand_in: None,
         remarks: Vec::new(),
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::error::CaptureError;
 use super::values::{Values, Variables, resolve};
 use super::words::{self, Command};
+use tidegate_policy::LinkDriver;
 use tidegate_shims::TOOLS;
 
 /// The longest script that is read, in bytes.
@@ -267,6 +268,9 @@ fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
         return Err(CaptureError::NoInterpreter { script: path.to_owned(), interpreter: missing.to_owned() });
     }
     let (program, option) = words_of(line);
+    if is_busybox_shell(program, option) {
+        return Ok(ash(None));
+    }
     // `#!/bin/sh /etc/rc.common`: that file runs the script, which only defines what it calls.
     if let Some(missing) = option.filter(|option| option.starts_with('/') && !Path::new(option).exists()) {
         return Err(CaptureError::NoInterpreter { script: path.to_owned(), interpreter: missing.to_owned() });
@@ -283,6 +287,13 @@ fn is_ash(program: &str) -> bool {
     Path::new(program).file_name().is_some_and(|name| name == ASH)
 }
 
+/// `#!/bin/busybox sh`: its own tc and ip would run instead of those that are emulated.
+fn is_busybox_shell(program: &str, option: Option<&str>) -> bool {
+    let is_shell = |applet: &str| matches!(applet, "sh" | ASH);
+    Path::new(program).file_name().is_some_and(|name| name == "busybox")
+        && option.and_then(|words| words.split_whitespace().next()).is_some_and(is_shell)
+}
+
 /// What runs a script for ash where none is installed by that name: bash, which knows ash's words, else the
 /// system's sh. Not BusyBox itself: its shell may prefer a tc and an ip of its own.
 fn ash(option: Option<&str>) -> Vec<OsString> {
@@ -293,10 +304,14 @@ fn ash(option: Option<&str>) -> Vec<OsString> {
 
 /// What to say where another shell runs a script for ash.
 fn stand_in(text: &str, interpreter: &[OsString]) -> Option<String> {
-    let wanted = text.lines().next()?.strip_prefix("#!")?;
-    let is_for_ash = missing_interpreter(wanted.trim()).is_some_and(is_ash);
+    let wanted = text.lines().next()?.strip_prefix("#!")?.trim();
+    let (program, option) = words_of(wanted);
+    let is_for_ash = is_busybox_shell(program, option) || missing_interpreter(wanted).is_some_and(is_ash);
     let program = interpreter.first().filter(|_| is_for_ash)?.to_string_lossy();
-    Some(format!("the script is for ash, which is not on this machine: {program} runs it here"))
+    Some(format!(
+        "the script is for BusyBox's ash, and {program} runs it here: what ash does not read as bash does (`$[…]`, \
+         `{{1..5}}`, arrays) is not found"
+    ))
 }
 
 /// The most of a file that the kernel looks at for a `#!` line, bytes.
@@ -422,6 +437,10 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
     // What the script makes itself is not there before.
     let made = made(commands, &variables);
     found.retain(|name| !made.contains(name));
+    // Beside ifbs a machine has a device that leads out.
+    if !found.is_empty() && found.iter().all(|name| LinkDriver::of_name(name) == LinkDriver::Ifb) {
+        found.push("eth0".to_owned());
+    }
     found
 }
 
@@ -611,6 +630,7 @@ mod tests {
             let stands_in = of("#!/bin/ash -e\n").unwrap();
             assert!(["/bin/bash|-e", "sh|-e"].contains(&&*stands_in), "{stands_in}");
         }
+        assert!(["/bin/bash", "sh"].contains(&&*of("#!/bin/busybox ash\n").unwrap()));
         let missing = of("#!/bin/sh /etc/rc.common\n").unwrap_err();
         assert!(missing.contains("write a call of `start` as its last line"), "{missing}");
         let missing = of("#!/no/such/shell\n").unwrap_err();

@@ -132,6 +132,8 @@ pub struct ScriptRun {
     pub missing_files: Option<String>,
     /// That it asks a question whose answer is empty here, in a sentence, where it came to its end.
     pub unanswered: Option<String>,
+    /// That another shell than its own runs it here, in a sentence.
+    pub stand_in: Option<String>,
     /// What the script's shell reads otherwise than its author may mean; no command failed because of it.
     pub remarks: Vec<Trouble>,
 }
@@ -139,8 +141,9 @@ pub struct ScriptRun {
 impl ScriptRun {
     /// What is not in the result because of how the script was run, or of what is not here: a sentence each.
     pub fn caveats(&self) -> impl Iterator<Item = &String> {
-        let all = [&self.unfinished, &self.missing_arguments, &self.missing_files, &self.unanswered];
-        all.into_iter().flatten()
+        let of_run = [&self.unfinished, &self.missing_arguments, &self.missing_files, &self.unanswered];
+        let all = of_run.into_iter().chain([&self.stand_in]);
+        all.flatten()
     }
 
     /// True when the script ended with code 0.

@@ -7,8 +7,10 @@ use super::lines::Finder;
 use super::place::SourceLine;
 use super::script_run::{Exit, Recorded};
 use super::usage::{short, speaks_of_usage, usage};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use tidegate_shims::TOOLS;
+use tidegate_syntax::nearest;
 
 /// The most warnings listed: a loop that fails a thousand times shows nothing new.
 const MAX_TROUBLES: usize = 50;
@@ -39,13 +41,24 @@ pub(super) fn list(
     let complaints = String::from_utf8_lossy(stderr);
     let complaints: Vec<Complaint<'_>> =
         complaints.lines().filter_map(|line| Complaint::read(finder, line)).collect();
+    // A tool that is missing is told once: of the first line, how many more call it.
+    let mut again: BTreeMap<usize, usize> = BTreeMap::new();
     for complaint in &complaints {
         if let Some(trouble) = complaint.of_bash(finder).or_else(|| complaint.missing_tool(finder))
             && troubles.len() < MAX_TROUBLES
             && !troubles.contains(&trouble)
         {
-            troubles.push(trouble);
+            let is_of_tool =
+                |other: &Trouble| other.kind == TroubleKind::NotRun && other.reason == trouble.reason;
+            match troubles.iter().position(is_of_tool) {
+                Some(first) => *again.entry(first).or_insert(0) += 1,
+                None => troubles.push(trouble),
+            }
         }
+    }
+    for (first, lines) in again {
+        let lines = if lines == 1 { "1 other line".to_owned() } else { format!("{lines} other lines") };
+        troubles[first].reason += &format!(" ({lines} too)");
     }
     // Of several messages about the last line the first gives the reason, the others repeat the text.
     let last = complaints.last().map(|last| last.line);
@@ -191,7 +204,7 @@ fn end(
             };
             let text = last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
             let remedy = match last_complaint {
-                Some(complaint) => complaint.remedy(place.as_ref()),
+                Some(complaint) => complaint.remedy(finder, place.as_ref()),
                 None => remedy_of_call(fatal, place.is_some()).to_owned(),
             };
             (format!("the script ended with code {code}{meaning}{text}, {}", after()), remedy, place)
@@ -264,7 +277,12 @@ fn end(
 /// Whether a call was refused because tidegate lacks a feature. Then the tool might have carried it out.
 fn lacks(call: &Recorded) -> bool {
     let line = tidegate_shims::refusal_lines(&call.stderr).next();
-    line.is_some_and(|line| line.starts_with("tidegate: ") && line.contains("not supported"))
+    let is_refused =
+        line.is_some_and(|line| line.starts_with("tidegate: ") && line.contains("not supported"));
+    // Behind what Linux says where it lacks the device for it.
+    let prefix = format!("{}: ", call.call.tool);
+    let is_kind = |line: &str| line.strip_prefix(&prefix).is_some_and(|own| own.contains(" is not built: "));
+    is_refused || call.stderr.lines().any(is_kind)
 }
 
 /// What to do where a script ended with an error and its shell says nothing; `fatal` answered with the code
@@ -322,8 +340,8 @@ impl<'a> Complaint<'a> {
     }
 
     /// What to do where the script ended with it.
-    fn remedy(&self, place: Option<&SourceLine>) -> String {
-        if let Some(name) = self.unset_file(place) {
+    fn remedy(&self, finder: &Finder, place: Option<&SourceLine>) -> String {
+        if let Some(name) = self.unset_file(place).filter(|name| !finder.sets(name)) {
             return format!(
                 "the line takes the file's place from ${name}: set that in the environment, or run what sets it"
             );
@@ -416,6 +434,13 @@ impl<'a> Complaint<'a> {
                 }
                 (false, _) => format!("if it is there, let it be run (chmod +x {base})"),
                 (true, true) => format!("put {base} there"),
+                (true, false) if base == "uci" => {
+                    "uci is OpenWrt's; where it sets SQM's options, name /etc/config/sqm, which it writes"
+                        .to_owned()
+                }
+                (true, false) if nearest(base, TOOLS.iter().copied()).is_some() => {
+                    format!("did you mean {}?", nearest(base, TOOLS.iter().copied()).unwrap_or_default())
+                }
                 (true, false) => {
                     format!("bring what has {base}: a package, or a file that the script reads in")
                 }

@@ -8,6 +8,7 @@ mod visit;
 mod watch;
 
 use crate::conntrack::{Conntrack, network_len};
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,6 +26,12 @@ pub use visit::HookDevices;
 use visit::Visit;
 
 const NO_CHAIN: TcError = TcError::new(Errno::NoEnt, "No chain/target/match by that name");
+/// A chain with rules, or that others lead to, stays.
+fn in_use(chain: &str) -> TcError {
+    let message = format!("CHAIN_DEL failed (Device or resource busy): chain {chain}");
+    TcError { message: Some(message.into()), ..TcError::bare(Errno::Busy) }
+}
+
 const NO_BUILT_IN: TcError = TcError::new(Errno::NoEnt, "Bad built-in chain name");
 /// How deep chains may call one another, and how often they may go to one another.
 const MAX_STEPS: u32 = 10_000;
@@ -441,8 +448,11 @@ impl NetfilterTable {
     fn delete_chain(&mut self, name: Option<&str>) -> Result<(), TcError> {
         self.hooks = None;
         let Some(name) = name else {
-            if self.chains.iter().any(|c| c.policy.is_none() && !c.rules.is_empty()) {
-                return Err(TcError::new(Errno::Busy, "Directory not empty"));
+            let is_kept = |chain: &&NetfilterChain| {
+                chain.policy.is_none() && (!chain.rules.is_empty() || self.is_called(&chain.name))
+            };
+            if let Some(chain) = self.chains.iter().find(is_kept) {
+                return Err(in_use(&chain.name));
             }
             self.chains.retain(|c| c.policy.is_some());
             return Ok(());
@@ -455,11 +465,8 @@ impl NetfilterTable {
             if self.chains[at].policy.is_some() {
                 return Err(TcError::bare(Errno::Inval));
             }
-            if !self.chains[at].rules.is_empty() {
-                return Err(TcError::new(Errno::Busy, "Directory not empty"));
-            }
-            if self.is_called(name) {
-                return Err(TcError::new(Errno::Busy, "Too many links"));
+            if !self.chains[at].rules.is_empty() || self.is_called(name) {
+                return Err(in_use(name));
             }
         }
         self.chains.remove(at);

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use tidegate_daemon::{RuntimeDir, running_policy};
 use tidegate_loader::{LoadedPolicy, ReadOptions};
 use tidegate_shims::Carried;
+use tidegate_syntax::networkd::{self, NetworkdFiles};
 
 /// Convert any supported policy format to tc commands
 #[derive(clap::Args)]
@@ -20,14 +21,15 @@ tidegate import [OPTIONS] <FILE>... [-- <ARGS>...]
        tidegate import [OPTIONS] --live")]
 #[command(after_help = "\
 FILE is output of tc (text or -j; qdiscs, classes and filters in one file or several), a tc batch file, \
-iptables-save, nft rules, /etc/config/sqm, SQM's iface.conf, FireQOS, a short policy, or a script. `-` is \
-standard input.
+iptables-save, nft rules, /etc/config/sqm, SQM's iface.conf, FireQOS, a .network file of systemd-networkd, a short \
+policy, or a script. `-` is standard input.
 
 Exit codes: 0 done; 1 a part of it was refused; 2 wrong usage or input; 4 not permitted.
 
 Examples:
   tidegate import --live > policy.sh
   tidegate import --print batch /etc/config/sqm
+  tidegate import --print networkd gateway.sh > 50-wan.network
   tidegate import gateway.sh -- start eth0")]
 pub struct Options {
     /// The files that hold the policy
@@ -60,6 +62,8 @@ pub enum ImportFormat {
     Tc,
     /// A file for `tc -batch`
     Batch,
+    /// A .network file of systemd-networkd for each device
+    Networkd,
     /// With --live: the listings of the kernel's state
     Listing,
 }
@@ -119,9 +123,31 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
     let printed = match options.print {
         _ if options.json => document(&policies),
         ImportFormat::Batch => text::batch(carried),
+        ImportFormat::Networkd => {
+            let NetworkdFiles { files, left_out } = networkd::write(&calls_of_tc(&carried));
+            left_out
+                .iter()
+                .for_each(|what| eprintln!("tidegate import: left out: {}", tidegate_text::line(what)));
+            return Ok((network_files(&files), whole && left_out.is_empty()));
+        }
         ImportFormat::Tc | ImportFormat::Listing => text::commands(carried),
     };
     Ok((printed, whole))
+}
+
+/// The arguments of the calls of tc.
+fn calls_of_tc(carried: &[&Carried]) -> Vec<Vec<String>> {
+    let of_tc = |one: &&Carried| {
+        one.words.split_first().filter(|(tool, _)| *tool == "tc").map(|(_, rest)| rest.to_vec())
+    };
+    carried.iter().filter_map(of_tc).collect()
+}
+
+/// The files one after another, each with its name.
+fn network_files(files: &[(String, String)]) -> String {
+    let file =
+        |(device, text): &(String, String)| format!("# /etc/systemd/network/50-{device}.network\n{text}");
+    files.iter().map(file).collect::<Vec<_>>().join("\n")
 }
 
 /// What tidegate's daemons run here, on `dev` or on all devices.

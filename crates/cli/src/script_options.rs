@@ -116,6 +116,7 @@ mod tests {
             missing_arguments: None,
             missing_files: None,
             unanswered: None,
+            stand_in: None,
             remarks: Vec::new(),
             arguments: 0,
             question: None,

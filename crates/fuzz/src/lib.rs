@@ -40,6 +40,7 @@ pub const TARGETS: &[FuzzTarget] = &[
     target("uci", "OpenWrt's /etc/config/sqm", text::uci),
     target("sqm_conf", "SQM's IF.iface.conf", text::sqm_conf),
     target("fireqos", "a configuration of FireQOS", text::fireqos),
+    target("networkd", "a .network file of systemd-networkd", text::networkd),
     target("listing", "what `tc … show` prints", text::listing),
     target("listing_json", "what `tc -j … show` prints", text::listing_json),
     target("recognise", "a file whose format is recognised by its content", text::recognise),

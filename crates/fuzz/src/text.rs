@@ -81,6 +81,10 @@ pub(crate) fn fireqos(bytes: &[u8]) {
     fuzzing::policy(InputFormat::FireQos, &text(bytes));
 }
 
+pub(crate) fn networkd(bytes: &[u8]) {
+    fuzzing::policy(InputFormat::Networkd, &text(bytes));
+}
+
 pub(crate) fn listing(bytes: &[u8]) {
     fuzzing::policy(InputFormat::Listing, &text(bytes));
 }

@@ -4,6 +4,7 @@
 use crate::step::{Step, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
+use tidegate_policy::dump::ClassDump;
 use tidegate_syntax::tc::{no_device_name, refusal_lines};
 use tidegate_syntax::units::{parse_classid, parse_handle};
 
@@ -90,10 +91,15 @@ pub(crate) fn clears(step: &Step) -> bool {
     }
 }
 
-/// Was something to be deleted that is there and in use?
-pub(crate) fn is_in_use(step: &Step) -> bool {
-    clears(step) && has_words(step, &IN_USE)
+/// Was something to be deleted that is there and stays: because it is in use, or because the command names
+/// another kind or handle?
+pub(crate) fn stays(step: &Step) -> bool {
+    let is_another = || step.refused.as_deref().is_some_and(|text| text.contains(ANOTHER_QDISC));
+    clears(step) && (has_words(step, &IN_USE) || is_another())
 }
+
+/// A part of tidegate's message where a deletion names another kind or handle than the qdisc has.
+const ANOTHER_QDISC: &str = "What is there is ";
 
 /// What kernels say of what others need: since 7.2 of classes in words of their own (`HTB class in use`).
 const IN_USE: [&str; 3] = ["Device or resource busy", " class in use", " class is in use"];
@@ -134,7 +140,7 @@ pub(crate) fn of_kernel<'r>(tool: &str, reason: &'r str) -> Option<&'r str> {
 
 /// Whether the refusal of a command is reported.
 pub(crate) fn is_reported(step: &Step) -> bool {
-    let is_mistake = || step.refused.is_some() && !step.may_fail && (!clears(step) || is_in_use(step));
+    let is_mistake = || step.refused.is_some() && !step.may_fail && (!clears(step) || stays(step));
     !step.is_skipped && (is_mistake() || never_deletes(step))
 }
 
@@ -160,7 +166,10 @@ fn has_word(step: &Step, wanted: &str) -> bool {
 fn of_tc(step: &Step) -> Option<(&str, &str)> {
     let mut plain = step.words.iter().map(|word| word.text.as_str()).skip_while(|word| word.starts_with('-'));
     let (object, verb) = (plain.next()?, plain.next().unwrap_or("show"));
-    (step.tool == "tc" && !object.is_empty()).then_some((object, verb))
+    // A misspelt object was to make what the one would that is meant.
+    let is_unknown = || reason(step).starts_with("Object \"");
+    let meant = || tidegate_syntax::nearest(object, ["qdisc", "class", "filter"]).filter(|_| is_unknown());
+    (step.tool == "tc" && !object.is_empty()).then(|| (meant().unwrap_or(object), verb))
 }
 
 /// What a keyword names: a qdisc by its handle, or a class or another parent.
@@ -186,7 +195,7 @@ fn number(word: Option<&Word>) -> Option<u32> {
 /// What a command is to make.
 fn makes(step: &Step) -> Vec<Thing> {
     if let Some(chain) = ["-N", "--new-chain"].iter().find_map(|keyword| step.after(keyword)) {
-        return vec![Thing::Chain(chain.text.clone())];
+        return vec![chain_of(step, &chain.text)];
     }
     if let Some(mark) = ["--set-mark", "--set-xmark"].iter().find_map(|keyword| number(step.after(keyword))) {
         return vec![Thing::Mark(mark)];
@@ -216,6 +225,39 @@ fn makes(step: &Step) -> Vec<Thing> {
     made
 }
 
+/// Chains that tables have, and targets that are no chains.
+const KERNELS: [&str; 22] = [
+    "PREROUTING",
+    "INPUT",
+    "FORWARD",
+    "OUTPUT",
+    "POSTROUTING",
+    "ACCEPT",
+    "DROP",
+    "RETURN",
+    "MARK",
+    "CONNMARK",
+    "CLASSIFY",
+    "DSCP",
+    "TOS",
+    "LOG",
+    "REJECT",
+    "MASQUERADE",
+    "SNAT",
+    "DNAT",
+    "REDIRECT",
+    "TCPMSS",
+    "IMQ",
+    "NFQUEUE",
+];
+
+/// A chain of a rule's table.
+fn chain_of(step: &Step, name: &str) -> Thing {
+    let table =
+        ["-t", "--table"].iter().find_map(|keyword| step.after(keyword)).map_or("filter", |word| &word.text);
+    Thing::Chain(format!("{table} {name}"))
+}
+
 /// The device that `ip link add` is to make.
 fn link(step: &Step) -> Option<String> {
     let adds = step.words.windows(2).any(|pair| pair[0].text == "link" && pair[1].text == "add");
@@ -238,8 +280,11 @@ fn needs(step: &Step) -> Vec<Thing> {
     if let Some((_, rest)) = reason(step).split_once("Cannot find device \"") {
         return rest.split('"').next().map(|name| Thing::Device(name.to_owned())).into_iter().collect();
     }
-    if let Some(chain) = ["-A", "-I", "-j"].iter().filter_map(|keyword| step.after(keyword)).next_back() {
-        return vec![Thing::Chain(chain.text.clone())];
+    let chains: Vec<&Word> = ["-A", "-I", "-j"].iter().filter_map(|keyword| step.after(keyword)).collect();
+    if !chains.is_empty() {
+        // The kernel has chains and targets of its own.
+        let named = chains.iter().filter(|chain| !KERNELS.contains(&chain.text.as_str()));
+        return named.map(|chain| chain_of(step, &chain.text)).collect();
     }
     let Some(dev) = step.after("dev").map(|word| word.text.clone()) else { return Vec::new() };
     let mut needed = Vec::new();
@@ -384,6 +429,12 @@ impl Lost {
                     blamed.entry(thing.clone()).or_insert(to);
                     lost.things.insert(thing);
                 }
+                // The class above it was to be none that keeps packets itself.
+                if of_tc(step).is_some_and(|(object, _)| "class".starts_with(object))
+                    && let (Some(dev), Some(parent)) = (dev.as_ref(), handle(step, "parent"))
+                {
+                    lost.things.insert(Thing::Hung(dev.clone(), parent));
+                }
             }
             // No command was to make it: the next that names it misses the same.
             if let (None, Some(thing)) = (cause, missed(step, needed, |thing| made.contains(thing))) {
@@ -395,6 +446,11 @@ impl Lost {
 
     pub(crate) fn has(&self, thing: &Thing) -> bool {
         self.anything || self.things.contains(thing)
+    }
+
+    /// Was something to hang on a class: its own queue, or a class below it?
+    pub(crate) fn below(&self, class: &ClassDump) -> bool {
+        self.has(&Thing::Hung(class.dev.clone(), class.classid))
     }
 
     /// Was a class to be there, or the qdisc that it would belong to?

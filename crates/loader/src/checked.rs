@@ -82,8 +82,29 @@ impl LoadedPolicy {
         }
         match self.nothing_found() {
             Some(why) => Err(CheckError::NothingFound { why, troubles: troubles() }),
-            None => Ok(Checked::new(reading, findings)),
+            None => Ok(Checked { caveats: self.caveats().collect(), ..Checked::new(reading, findings) }),
         }
+    }
+
+    /// What is not in it because of how it was read: a sentence each.
+    pub fn caveats(&self) -> impl Iterator<Item = String> {
+        self.cut_off().chain(self.asks()).chain(self.left_out())
+    }
+
+    /// The questions that scripts ask which did not come to their end well: what failed may be for want of
+    /// an answer.
+    fn asks(&self) -> impl Iterator<Item = String> {
+        let has_failed = |outcome: &&ScriptRun| outcome.unanswered.is_none() && !outcome.calls.is_empty();
+        self.outcomes.iter().filter(has_failed).filter_map(|outcome| {
+            let line = outcome.question.as_ref()?;
+            Some(format!(
+                "{}:{}: asks a question (`{}`), and here standard input is empty: give the answer as an argument or \
+                 a variable",
+                tidegate_text::line(&line.file.to_string_lossy()),
+                line.line,
+                tidegate_text::line(line.text.trim())
+            ))
+        })
     }
 
     /// What its scripts' ends cut off, arguments and files that they miss, that nothing is left of what they

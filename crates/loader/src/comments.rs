@@ -409,6 +409,10 @@ fn class_name(comment: &str, class: Handle) -> Option<String> {
         Some((_, text)) => text,
         None => comment.trim_matches(['#', ' ', '\t', '-', '=', '*']),
     };
+    // `# paris (a) -> rome` is about neither alone.
+    if ["->", "=>", "→", "<-"].iter().any(|arrow| text.contains(arrow)) {
+        return None;
+    }
     let head = [" (", ": ", " - ", " – "].iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len());
     let name = text[..head].trim_end_matches([' ', '\t', '.', ':']);
     let is_part = |letter: char| letter.is_alphanumeric() || " -_/+&,.'".contains(letter);

@@ -6,8 +6,8 @@ macro_rules! listings {
     ($what:literal) => {
         concat!(
             $what,
-            "; where it is in force, save what `tc qdisc show`, `tc class show` and `tc filter show` print for the \
-             device, one after another, and name that file"
+            "; where it is in force, write the line `# dev eth0` (the device) to a file, behind it what `tc qdisc show \
+             dev eth0`, `tc class show dev eth0` and `tc filter show dev eth0` print, and name that file"
         )
     };
 }
@@ -20,13 +20,14 @@ struct Foreign {
     what: &'static str,
 }
 
-const FOREIGN: [Foreign; 13] = [
+const FOREIGN: [Foreign; 15] = [
     Foreign {
         is: |name, lines| {
             has_extension(name, &["network", "netdev"]) && any(lines, |line| line.starts_with('['))
                 || any(lines, |line| ["[Network]", "[NetDev]"].contains(&line))
         },
-        what: listings!("is a file of systemd-networkd, which is not read"),
+        what: "is a file of systemd-networkd without a section about traffic control ([CAKE], [HierarchyTokenBucket] …), \
+               which is all that is read of such files",
     },
     Foreign {
         is: |name, lines| {
@@ -99,7 +100,7 @@ const FOREIGN: [Foreign; 13] = [
                 || any(lines, |line| line.starts_with("apiVersion:"))
                     && any(lines, |line| line.starts_with("kind:"))
         },
-        what: listings!("is YAML, for Kubernetes or the like, which is not read"),
+        what: listings!("is YAML (Kubernetes, Ansible, netplan …), which is not read"),
     },
     Foreign {
         is: |_, lines| {
@@ -109,6 +110,25 @@ const FOREIGN: [Foreign; 13] = [
             lines.iter().any(is_section) && lines.iter().all(|line| is_section(line) || is_part(line))
         },
         what: listings!("is OpenWrt's UCI, but not that of SQM (`config queue`), and is not read"),
+    },
+    Foreign {
+        is: |_, lines| {
+            let is_its = |line: &str| {
+                let first = line.split_whitespace().next().unwrap_or_default();
+                ["uci", "echo", "sleep", "exit", "service", "reload_config"].contains(&first)
+                    || first.starts_with("/etc/init.d/")
+            };
+            any(lines, |line| line.starts_with("uci ")) && lines.iter().all(|line| is_its(line))
+        },
+        what: listings!(
+            "sets options of OpenWrt (uci) and calls no tc itself, so it is not read; of SQM name /etc/config/sqm, \
+             which it writes"
+        ),
+    },
+    Foreign {
+        is: |_, lines| any(lines, |line| line.starts_with("mininet> ")),
+        what: "is copied from a terminal of mininet; write what its hosts are given (tc qdisc add dev h1-eth0 …) to a \
+               file of its own, without `mininet>` and the host's name",
     },
     Foreign {
         is: |name, lines| {
@@ -163,7 +183,7 @@ mod tests {
     #[test]
     fn what_is_not_read_is_recognised() {
         let rows = [
-            ("wan.network", "[Match]\nName=eth0\n[CAKE]\nBandwidth=9M\n", Some("systemd-networkd")),
+            ("wan.network", "[Match]\nName=eth0\n[Network]\nDHCP=yes\n", Some("systemd-networkd")),
             (
                 "x",
                 "[Match]\nName = eth0\n[Network]\nDHCP=yes\n[HierarchyTokenBucket]\n",
@@ -182,6 +202,13 @@ mod tests {
             ("x", "apiVersion: v1\nkind: Pod\nmetadata:\n", Some("YAML")),
             ("x", "config interface wan\noption classgroup \"Default\"\noption enabled 1\n", Some("UCI")),
             ("x", "import subprocess\nsubprocess.call(['tc', 'qdisc'])\n", Some("Python")),
+            (
+                "x",
+                "uci set sqm.eth1=queue\nuci commit sqm\n/etc/init.d/sqm restart\n",
+                Some("/etc/config/sqm"),
+            ),
+            ("x", "uci set network.lan.mtu=1400\ntc qdisc add dev eth0 root cake\n", None),
+            ("x", "mininet> h1 tc qdisc show\nmininet> h1 ping -c1 h2\n", Some("mininet")),
             ("x.c", "int main() {\n", Some("source")),
             ("Dockerfile", "FROM debian\nRUN tc qdisc add dev eth0 root fq\n", Some("image")),
             // What is read, or is a script.

@@ -4,7 +4,7 @@ use super::{foreign, nothing::NOTHING_FOUND, tcjson};
 use std::fmt;
 use std::path::Path;
 use tidegate_capture::TOOLS;
-use tidegate_syntax::tc;
+use tidegate_syntax::{networkd, tc};
 
 /// Bytes of the longest policy.
 pub const MAX_POLICY: u64 = 16 << 20;
@@ -29,6 +29,8 @@ pub enum InputFormat {
     SqmConf,
     /// FireQOS.
     FireQos,
+    /// A `.network` file of systemd-networkd.
+    Networkd,
     /// What `tc … show` prints.
     Listing,
     /// What `tc -j … show` writes.
@@ -47,6 +49,7 @@ impl InputFormat {
             InputFormat::Uci => "OpenWrt's settings for SQM",
             InputFormat::SqmConf => "SQM's settings for an interface",
             InputFormat::FireQos => "a configuration of FireQOS",
+            InputFormat::Networkd => "a .network file of systemd-networkd",
             InputFormat::Listing => "a listing of tc",
             InputFormat::TcJson => "a listing of tc -j",
         }
@@ -81,7 +84,8 @@ impl FormatError {
 
 /// What a policy may be written in, for those whose file is none of it.
 const KNOWN: &str = "Known are shell scripts, tc batch files, iptables-save, nft rules, short policies \
-(tidegate policy help), /etc/config/sqm, SQM's iface.conf, FireQOS, listings of tc (with -j or without)";
+(tidegate policy help), /etc/config/sqm, SQM's iface.conf, FireQOS, .network files of systemd-networkd, listings of tc \
+(with -j or without)";
 
 impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -174,6 +178,9 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<InputFormat, FormatError> {
     }
     if tc::is_listing(text) {
         return Ok(InputFormat::Listing);
+    }
+    if lines.iter().any(|line| networkd::is_section(line)) {
+        return Ok(InputFormat::Networkd);
     }
     if let Some(what) = foreign::recognised(name, &lines).filter(|_| !has_extension(".sh")) {
         return Err(FormatError::Foreign(what));
@@ -388,6 +395,7 @@ mod tests {
             ("a", "config queue 'eth0'\n option enabled 1\n", Ok(InputFormat::Uci)),
             ("a", "UPLINK=800\nDOWNLINK=9000\n", Ok(InputFormat::SqmConf)),
             ("a", "interface eth0 world output rate 1Mbit\n class voip\n", Ok(InputFormat::FireQos)),
+            ("a", "[Match]\nName=eth0\n\n[CAKE]\nBandwidth=9M\n", Ok(InputFormat::Networkd)),
             ("a", "device = \"eth0\"\n", Ok(InputFormat::Short)),
             ("a", "[link]\nup = \"1mbit\"\n", Ok(InputFormat::Short)),
             ("a.toml", "x\n", Ok(InputFormat::Short)),

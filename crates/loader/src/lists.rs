@@ -11,6 +11,7 @@ use tidegate_inspect::ClassNames;
 use tidegate_policy::LinkDriver;
 use tidegate_shims::{Answer, Call};
 use tidegate_syntax::batch;
+use tidegate_syntax::networkd::{self, NetworkdCommand};
 use tidegate_syntax::short::{Compiled, CompiledCommand, Problem, Short, TreeReason};
 use tidegate_text::shell_word;
 
@@ -47,6 +48,9 @@ pub(super) fn devices(format: InputFormat, name: &str, text: &str) -> Vec<String
         InputFormat::Batch => &["dev"],
         InputFormat::IptablesSave(_) => &["-o", "-i", "--out-interface", "--in-interface"],
         InputFormat::Nft => &["oifname", "iifname", "oif", "iif"],
+        InputFormat::Networkd => {
+            return networkd::read(text).map(|policy| policy.devices).unwrap_or_default();
+        }
         // A script runs in the sandbox; a listing is read before; a short policy has keys for them.
         InputFormat::Script | InputFormat::Listing | InputFormat::TcJson => return Vec::new(),
         InputFormat::Short | InputFormat::Uci | InputFormat::SqmConf | InputFormat::FireQos => {
@@ -95,10 +99,14 @@ pub(super) fn class_names(
 /// What is left out of another program's settings, or done otherwise, as they are read as a short policy: a
 /// sentence each, first that they are.
 pub(super) fn left_out(format: InputFormat, path: &Path, text: &str, without_cake: bool) -> Vec<String> {
+    let name = path.to_string_lossy();
+    if format == InputFormat::Networkd {
+        let notes = networkd::read(text).map(|policy| policy.notes).unwrap_or_default();
+        return notes.iter().map(|note| noted(&name, note)).collect();
+    }
     if !short::is_short(format) || format == InputFormat::Short {
         return Vec::new();
     }
-    let name = path.to_string_lossy();
     let first = format!(
         "{name}: {} is read as a short policy, and what follows is about that, not about what the other program \
         would do (`tidegate policy show --print toml` shows it)",
@@ -106,10 +114,15 @@ pub(super) fn left_out(format: InputFormat, path: &Path, text: &str, without_cak
     );
     let policies = policies(format, &name, text, without_cake).unwrap_or_default();
     let notes = policies.iter().flat_map(|(_, compiled)| &compiled.notes);
-    let rest = notes.map(|note| {
-        format!("{name}:{}: {} ({})", note.span.line, note.what, note.remedy.trim_end_matches('.'))
-    });
-    std::iter::once(first).chain(rest).map(|sentence| tidegate_text::line(&sentence).to_string()).collect()
+    let rest = notes.map(|note| noted(&name, note));
+    std::iter::once(tidegate_text::line(&first).to_string()).chain(rest).collect()
+}
+
+/// What is to be known of a line, in a sentence.
+fn noted(name: &str, note: &Problem) -> String {
+    let sentence =
+        format!("{name}:{}: {} ({})", note.span.line, note.what, note.remedy.trim_end_matches('.'));
+    tidegate_text::line(&sentence).to_string()
 }
 
 /// The short policies of a file, for the kernel that is meant.
@@ -146,6 +159,7 @@ pub(super) fn calls(
         InputFormat::IptablesSave(false) => Ok(vec![whole("iptables-restore", &[])]),
         InputFormat::IptablesSave(true) => Ok(vec![whole("ip6tables-restore", &[])]),
         InputFormat::Nft => Ok(vec![whole("nft", &["-f", "-"])]),
+        InputFormat::Networkd => networkd_sections(path, text),
         // A script is run, a listing has been read, and a short policy has been compiled.
         InputFormat::Script
         | InputFormat::Listing
@@ -170,8 +184,21 @@ fn what_is_wrong(format: InputFormat) -> String {
             format.name()
         ),
         InputFormat::Short => "has mistakes".to_owned(),
+        InputFormat::Networkd => format!("is {}, and has mistakes", format.name()),
         _ => format!("is {}, and not all of it can be taken in", format.name()),
     }
+}
+
+/// What the sections of a `.network` file come to.
+fn networkd_sections(path: &Path, text: &str) -> Result<Vec<ListedCall>, String> {
+    let format = InputFormat::Networkd;
+    let policy = networkd::read(text)
+        .map_err(|problems| format!("{}\n{}", what_is_wrong(format), tell(path, text, &problems)))?;
+    let call_of = |command: NetworkdCommand| {
+        let call = Call { tool: "tc".into(), args: command.words, stdin: None, cwd: PathBuf::from("/") };
+        ListedCall::new(call, Some(command.line))
+    };
+    Ok(policy.commands.into_iter().map(call_of).collect())
 }
 
 /// What a short policy comes to.
@@ -314,6 +341,7 @@ pub(super) fn carry_out(
         missing_arguments: None,
         missing_files: None,
         unanswered: None,
+        stand_in: None,
         remarks: Vec::new(),
         arguments: 0,
         question: None,

@@ -71,13 +71,28 @@ fn wish(outcomes: &[ScriptRun], lines: &[String], wanted: &[String]) -> Option<S
     if !is_given && lines.iter().any(|line| line.contains("$#") && !line.trim_start().starts_with('#')) {
         return Some("; it looks at how many arguments it was given: give them after `--`".to_owned());
     }
-    let question = outcomes.iter().find_map(|outcome| outcome.question.as_ref())?;
+    let Some(question) = outcomes.iter().find_map(|outcome| outcome.question.as_ref()) else {
+        return last_words(outcomes);
+    };
     Some(format!(
         "; line {} asks a question (`{}`), and here standard input is empty: give the answer as an argument or \
          a variable",
         question.line,
         tidegate_text::line(question.text.trim())
     ))
+}
+
+/// The last line that a script wrote which ended well and did nothing: perhaps why.
+fn last_words(outcomes: &[ScriptRun]) -> Option<String> {
+    let ended_well = outcomes.iter().filter(|outcome| outcome.exit == Exit::Code(0));
+    let line = ended_well.flat_map(|outcome| [&outcome.stderr, &outcome.stdout]).find_map(|bytes| {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        text.lines()
+            .map(str::trim)
+            .rfind(|line| !line.is_empty())
+            .map(|line| line.chars().take(100).collect::<String>())
+    })?;
+    Some(format!("; the last line that it wrote: `{}`", tidegate_text::line(&line)))
 }
 
 /// What a policy says whose scripts only delete and list: each with what it may wait for.

@@ -90,9 +90,12 @@ impl ScriptRuns {
                 let why = "a script must be a file, because it is run; save it first";
                 Err(LoadError::File(script.to_owned(), why.to_owned()))
             }
-            Err(error @ (FormatError::Foreign(_) | FormatError::LooksLike(_))) => {
-                Err(LoadError::File(script.to_owned(), error.to_string()))
-            }
+            Err(
+                error @ (FormatError::Foreign(_)
+                | FormatError::LooksLike(_)
+                | FormatError::ForeignJson
+                | FormatError::BrokenTcJson(_)),
+            ) => Err(LoadError::File(script.to_owned(), error.to_string())),
             // A file that cannot be read, or has no known format, has the message for scripts: this is for
             // scripts.
             Ok(InputFormat::Script) | Err(_) => {

@@ -36,7 +36,8 @@ impl Call {
     /// earlier run do so.
     #[must_use]
     pub fn deletes_nothing(&self, stderr: &str) -> bool {
-        const ABSENT: [&str; 5] = [
+        const ABSENT: [&str; 6] = [
+            NOTHING_THERE,
             "Cannot find specified qdisc on specified device",
             "Cannot delete qdisc with handle of zero",
             "Cannot find device",
@@ -78,6 +79,10 @@ impl Call {
             || verb && ABSENT_TOO.iter().any(|text| stderr.contains(text))
     }
 }
+
+/// How an explanation begins where a deletion fails because the place is empty: Linux's own message may say
+/// that the kind or handle is another.
+pub(crate) const NOTHING_THERE: &str = "Nothing is configured there";
 
 impl Call {
     /// The verb of tc, ip or bridge, as short as it was given: the word behind the object (`show` where there

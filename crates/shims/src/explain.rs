@@ -1,8 +1,9 @@
 //! What the kernel leaves unsaid when it refuses: why, and what to do instead.
 
+use crate::call::NOTHING_THERE;
 use crate::machine::Machine;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::ClassDump;
+use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
     ClassLayout, ClassOp, Errno, FilterOp, FilterParams, Kind, Op, QdiscOp, QdiscParams, TcError, Verb,
 };
@@ -20,7 +21,13 @@ pub(super) fn explain(machine: &mut Machine, op: &Op, error: &TcError) -> Option
             let on_inner = || {
                 format!("Class {} has classes below it; a qdisc hangs on one of those, a leaf.", op.parent)
             };
-            if inner { Some(on_inner()) } else { qdisc(op, error) }
+            let is_other = op.verb == Verb::Delete
+                && (has_words(error, "Invalid qdisc name") || has_words(error, "Invalid handle"));
+            match () {
+                () if inner => Some(on_inner()),
+                () if is_other => Some(is_there(machine, op).unwrap_or_else(nothing_to_delete)),
+                () => qdisc(op, error),
+            }
         }
         Op::Class(op) => {
             let lacks_parent = error.errno == Errno::NoEnt
@@ -29,7 +36,20 @@ pub(super) fn explain(machine: &mut Machine, op: &Op, error: &TcError) -> Option
                 && op.parent != Handle::ROOT
                 && qdisc_exists(machine, &op.dev, op.parent.qdisc())
                 && !has_class(machine, &op.dev, op.parent);
-            if lacks_parent { Some(no_class(machine, &op.dev, op.parent)) } else { class(op, error) }
+            let kind = kind_of(machine, &op.dev, op.classid.qdisc());
+            let is_other = op.verb != Verb::Delete && op.kind.as_deref() != kind.map(Kind::name);
+            match (error.errno, kind) {
+                _ if lacks_parent => Some(no_class(machine, &op.dev, op.parent)),
+                (Errno::Exist | Errno::Inval, Some(kind)) if is_other => {
+                    let (qdisc, asked) = (op.classid.qdisc(), op.kind.as_deref().unwrap_or("this kind"));
+                    Some(format!(
+                        "{qdisc} on {} is {}, which has no classes of {asked}.",
+                        op.dev,
+                        kind.name()
+                    ))
+                }
+                _ => class(op, error),
+            }
         }
         Op::Filter(op) => filter(machine, op, error),
         _ => None,
@@ -54,6 +74,27 @@ fn qdisc_exists(machine: &mut Machine, dev: &str, handle: Handle) -> bool {
     qdiscs.iter().any(|qdisc| qdisc.handle == handle)
 }
 
+/// The kind of the qdisc with a handle, if it is there.
+fn kind_of(machine: &mut Machine, dev: &str, handle: Handle) -> Option<Kind> {
+    let (now, gateway) = (machine.now, &mut machine.gateway);
+    let qdiscs = gateway.device(dev).map(|id| gateway.qdiscs(now, id)).unwrap_or_default();
+    qdiscs.iter().find(|qdisc| qdisc.handle == handle && !handle.is_none()).map(|qdisc| qdisc.kind)
+}
+
+/// What is in the place of a qdisc that a deletion names by another kind or handle; `None`: nothing that a
+/// command made.
+fn is_there(machine: &mut Machine, op: &QdiscOp) -> Option<String> {
+    let (now, gateway) = (machine.now, &mut machine.gateway);
+    let qdiscs = gateway.device(&op.dev).map(|id| gateway.qdiscs(now, id)).unwrap_or_default();
+    let is_it = |qdisc: &QdiscDump| match op.parent {
+        Handle::NONE => qdisc.handle == op.handle,
+        parent => qdisc.parent == parent,
+    };
+    let qdisc = qdiscs.iter().find(|qdisc| is_it(qdisc) && !qdisc.handle.is_none())?;
+    let (kind, handle) = (qdisc.kind.name(), qdisc.handle);
+    Some(format!("What is there is {kind} {handle} on {}: name that, or leave kind and handle out.", op.dev))
+}
+
 /// The classes of a device; none where there is no such device.
 fn classes(machine: &mut Machine, dev: &str) -> Vec<ClassDump> {
     let (now, gateway) = (machine.now, &mut machine.gateway);
@@ -67,7 +108,7 @@ fn has_class(machine: &mut Machine, dev: &str, class: Handle) -> bool {
 
 /// Has a class others below it?
 fn has_below(machine: &mut Machine, dev: &str, class: Handle) -> bool {
-    class.minor() != 0 && classes(machine, dev).iter().any(|one| one.parent == class)
+    class.minor() != 0 && class != Handle::ROOT && classes(machine, dev).iter().any(|one| one.parent == class)
 }
 
 /// The class that a qdisc was to be attached to does not exist: some kinds' classes are made by hand, others'
@@ -78,6 +119,11 @@ fn no_class(machine: &mut Machine, dev: &str, class: Handle) -> String {
     let device = gateway.device(dev);
     let mut qdiscs = device.map(|id| gateway.qdiscs(now, id)).unwrap_or_default().into_iter();
     let kind = qdiscs.find(|qdisc| qdisc.handle == class.qdisc()).map(|qdisc| qdisc.kind);
+    if class.minor() == 0 {
+        return format!(
+            "{class} names a qdisc; what hangs below one hangs on a class of it, such as {class}1."
+        );
+    }
     let Some(kind) = kind.filter(|kind| kind.spec().classes != ClassLayout::Made) else {
         return format!(
             "There is no class {class} on {dev}; make it first, or correct the number (class numbers are \
@@ -145,12 +191,17 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
     }
     if has_words(error, "Invalid qdisc name") {
         return Some(match op.verb {
+            Verb::Replace if op.parent.sees_arriving() || op.handle.is_none() => {
+                format!("What is there cannot be replaced by another kind; delete it first (tc qdisc del dev {dev} …).")
+            }
             Verb::Replace => format!(
                 "A qdisc of another kind has the handle {} there; leave the handle out, or name another.",
                 op.handle
             ),
-            Verb::Delete => {
-                "There is a qdisc of another kind: leave the kind out, or name that of what is there.".into()
+            _ if op.parent.is_none() => {
+                "The qdisc with this handle is of another kind; delete it by its place (root, or parent CLASSID), \
+                 and add this one there."
+                    .into()
             }
             _ => "There is a qdisc of another kind; replace instead of change puts this one in its place."
                 .into(),
@@ -218,9 +269,9 @@ fn by_queue(kind: Kind, op: &QdiscOp) -> String {
 }
 
 fn nothing_to_delete() -> String {
-    "Nothing is configured there, so there is nothing to delete; where that is no mistake, add 2>/dev/null \
-    or || true."
-        .to_owned()
+    format!(
+        "{NOTHING_THERE}, so there is nothing to delete; where that is no mistake, add 2>/dev/null or || true."
+    )
 }
 
 fn class(op: &ClassOp, error: &TcError) -> Option<String> {
@@ -229,6 +280,7 @@ fn class(op: &ClassOp, error: &TcError) -> Option<String> {
         Errno::NoEnt if op.verb == Verb::Add || op.verb == Verb::Replace => {
             Some(no_qdisc(dev, if id.major() == 0 { op.parent } else { id }))
         }
+        Errno::NoEnt if id.is_none() => Some("Name the class by its number: classid 1:10.".into()),
         Errno::NoEnt => Some(format!("There is no class {id} on {dev}.")),
         Errno::Exist | Errno::OpNotSupp if id.qdisc() == Handle::INGRESS.qdisc() => Some(format!(
             "An ingress or clsact has no classes that are made: they queue nothing. To queue what arrives at {dev}, \

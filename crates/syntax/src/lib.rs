@@ -9,6 +9,7 @@
 pub mod batch;
 pub mod ip;
 pub mod iptables;
+pub mod networkd;
 pub mod nft;
 pub mod quantity;
 pub mod short;

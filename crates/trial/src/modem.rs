@@ -196,6 +196,12 @@ fn most(own: &[&TreeNode]) -> Option<(String, u64)> {
     if let Some(bits) = root.rate_bits {
         return Some((format!("{} {}", root.kind, root.id), bits));
     }
+    // A netem has one qdisc in it, which takes all.
+    let mut inner =
+        own.iter().filter(|node| !node.is_class && root.kind == "netem" && node.rate_bits.is_some());
+    if let (Some(node), None) = (inner.next(), inner.next()) {
+        return Some((format!("{} {}", node.kind, node.id), node.rate_bits?));
+    }
     let mut tops = own.iter().filter(|node| node.is_class && node.parent == root.id && root.kind == "htb");
     let only = tops.next().filter(|_| tops.next().is_none())?;
     // It cannot borrow.

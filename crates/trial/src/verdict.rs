@@ -295,7 +295,9 @@ fn own_queue(
             true => String::new(),
             false => format!(" ({})", class.title),
         };
-        let place = format!("{who} {wait} in the policy's own queue {}{title}: {packets} packets", class.id);
+        // A qdisc's handle ends with a colon of its own.
+        let id = class.id.trim_end_matches(':');
+        let place = format!("{who} {wait} in the policy's own queue {id}{title}: {packets} packets");
         match sent {
             // How long they will wait is not known, and no queue helps that is not served.
             0 => format!("{place}, none of which left while it was measured, in {fifo}."),

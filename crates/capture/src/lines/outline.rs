@@ -15,10 +15,24 @@ impl Finder {
             command.words.first().is_some_and(|word| matches!(word.text.as_str(), "read" | "select"))
                 && !text.contains('|')
                 && !text.contains('<')
+                && !is_in_fed_loop(&main.lines, command.line())
         };
         // A function may not be called.
         let first = outside(main).find(matches).or_else(|| main.commands.iter().find(matches));
         first.map(|command| main.place(command.line(), None))
+    }
+
+    /// Does a line of the script give a variable a value?
+    pub(crate) fn sets(&self, name: &str) -> bool {
+        let is_it = |line: &String| {
+            let code = line.trim_start();
+            let code = ["export ", "readonly ", "local "]
+                .iter()
+                .find_map(|word| code.strip_prefix(word))
+                .unwrap_or(code);
+            code.strip_prefix(name).is_some_and(|rest| rest.starts_with('='))
+        };
+        self.files.iter().any(|file| file.lines.iter().any(is_it))
     }
 
     /// Whether the script's own lines call tools, outside of functions, behind the one that issued a call.
@@ -70,4 +84,19 @@ fn outside(source: &Source) -> impl Iterator<Item = &Command> {
 
 fn calls_tool(source: &Source, command: &Command) -> bool {
     TOOLS.iter().any(|tool| tool_word(source, command, tool).is_some())
+}
+/// Is a line inside a loop that reads from a file, a pipe or lines below it (`done <<EOF`)?
+fn is_in_fed_loop(lines: &[String], line: usize) -> bool {
+    let mut depth = 0_usize;
+    for text in lines.iter().skip(line) {
+        let words = || text.split(|letter: char| letter.is_whitespace() || letter == ';');
+        depth += words().filter(|word| *word == "do").count();
+        for _ in words().filter(|word| *word == "done") {
+            if depth == 0 && text.contains('<') {
+                return true;
+            }
+            depth = depth.saturating_sub(1);
+        }
+    }
+    false
 }

@@ -95,7 +95,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     show_errors(&taken.outcomes);
     let checked = taken.checked(options.dev.as_deref());
     if matches!(checked, Ok(_) | Err(CheckError::NothingFound { .. })) {
-        for sentence in taken.cut_off().chain(taken.left_out()) {
+        for sentence in taken.caveats() {
             eprintln!("tidegate check: {sentence}");
         }
     }

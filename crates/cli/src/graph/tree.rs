@@ -146,6 +146,10 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
         }
         for (band, priorities) in by_priority(&qdisc.params) {
             let class = Handle::new(qdisc.handle.major(), u16::from(band) + 1);
+            // Filters take all packets, or no packet has such a priority by its header.
+            if uses.is_idle_default(&device, class) {
+                continue;
+            }
             filters.entry(class.0).or_default().push(Lead::from(format!("the rest of {priorities}")));
         }
     }

@@ -129,5 +129,10 @@ fn of_policy(file: &Path) -> Result<(Option<Rate>, Option<Rate>), String> {
         // What else is wrong with a file is said where it is loaded.
         text => text.unwrap_or_default(),
     };
-    tidegate_sessions::trial::rates_of(file, &text)
+    let rates = tidegate_sessions::trial::rates_of(file, &text)?;
+    // What is not read needs no rates.
+    match tidegate_loader::sniff(&name, text.as_bytes()) {
+        Err(error) if !text.is_empty() => Err(format!("{name}: {error}")),
+        _ => Ok(rates),
+    }
 }

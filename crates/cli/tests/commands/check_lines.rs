@@ -137,3 +137,26 @@ leaf parent 1:20 pfifo limit 1000
     });
     assert_eq!(frames.collect::<String>(), "t:3 leaf:5 ");
 }
+
+/// The loopback's frames are longer than quanta that are called large: no bound contradicts another.
+#[test]
+fn a_remedy_for_a_quantum_can_be_carried_out() {
+    if skip() {
+        return;
+    }
+    let findings = of_script(
+        "quantum",
+        "tc qdisc add dev lo root handle 1: htb default 11\n\
+         tc class add dev lo parent 1: classid 1:10 htb rate 240kbit\n\
+         tc class add dev lo parent 1: classid 1:11 htb rate 240kbit\n",
+    );
+    let remedies: Vec<&str> = findings
+        .iter()
+        .filter(|one| one["rule"] == "R4")
+        .filter_map(|one| one["fix"]["what"].as_str())
+        .collect();
+    assert!(
+        !remedies.is_empty() && remedies.iter().all(|remedy| remedy.ends_with("none below 65550")),
+        "{remedies:?}"
+    );
+}

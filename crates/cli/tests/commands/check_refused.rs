@@ -130,3 +130,106 @@ tc class add dev eth0 parent 1: classid 1:20 htb rate 5mbit
     assert!(!policy("bpf", bpf));
     assert!(!policy("bpf-quiet", &format!("{bpf} 2>/dev/null")));
 }
+
+/// A deletion that names another kind or handle than the qdisc has leaves it: a mistake. Of a device without
+/// any, Linux says the same, and it is a clean-up.
+#[test]
+fn a_deletion_of_another_kind_is_no_clean_up() {
+    if skip() {
+        return;
+    }
+    let of = |name: &str, lines: &str| table(&of_script(name, lines));
+    assert_eq!(of("fresh", "tc qdisc del dev eth0 root htb\ntc qdisc add dev eth0 root fq_codel\n"), "");
+    let root = "tc qdisc add dev eth0 root handle 1: prio\n";
+    let refused = |lines: &str, name: &str| {
+        let findings = of_script(name, &[root, lines].concat());
+        let refused = findings.iter().find(|finding| finding["rule"] == "C1").cloned();
+        refused.unwrap_or_else(|| panic!("{lines}"))
+    };
+    for (name, deletion, message) in [
+        ("other-kind", "tc qdisc del dev eth0 root htb\n", "Invalid qdisc name"),
+        ("other-handle", "tc qdisc del dev eth0 root handle 2:\n", "Invalid handle"),
+    ] {
+        let finding = refused(&[deletion, "tc qdisc add dev eth0 root fq_codel\n"].concat(), name);
+        assert_eq!(finding["what"], format!("the kernel refuses this: {message}"));
+        assert_eq!(finding["level"], "error");
+        ends_with(&finding, "1 other command would create it again, and fail too (line 3)");
+        let fix = finding["fix"]["what"].as_str().expect("a remedy");
+        assert!(fix.starts_with("What is there is prio 1: on eth0"), "{fix}");
+    }
+}
+
+/// A misspelt object was to make what the commands after it name.
+#[test]
+fn a_misspelt_object_is_the_cause_of_what_fails_with_it() {
+    if skip() {
+        return;
+    }
+    let findings = of_script(
+        "misspelt",
+        "for i in 1 2; do\ntc qdsic add dev eth$i root handle 1: htb default 10\n\
+         tc class add dev eth$i parent 1: classid 1:1 htb rate 1mbit\n\
+         tc class change dev eth$i parent 1: classid 1:1 htb rate 2mbit\ndone\n",
+    );
+    assert_eq!(findings.len(), 1, "{}", table(&findings));
+    assert_eq!(findings[0]["fix"]["what"], "Did you mean qdisc?");
+}
+
+/// A missing tool is told once, with how many lines call it.
+#[test]
+fn a_missing_tool_is_told_once() {
+    if skip() {
+        return;
+    }
+    let findings = of_script("tools", "nosuch a\nnosuch b\nnosuch c\ntc qdisc add dev eth0 root fq_codel\n");
+    let missing: Vec<&Value> = findings.iter().filter(|one| one["rule"] == "C1").collect();
+    assert_eq!(missing.len(), 1, "{}", table(&findings));
+    let what = missing[0]["what"].as_str().expect("a sentence");
+    assert!(what.starts_with("nosuch: ") && what.ends_with(" (2 other lines too)"), "{what}");
+}
+
+/// Of a class whose child was refused nothing is said as of one that keeps packets itself.
+#[test]
+fn a_class_whose_child_is_refused_is_no_leaf() {
+    if skip() {
+        return;
+    }
+    let findings = of_script(
+        "childless",
+        "tc qdisc add dev eth0 root handle 1: hfsc default 30\n\
+         tc class add dev eth0 parent 1: classid 1:1 hfsc sc rate 10mbit ul rate 10mbit\n\
+         tc class add dev eth0 parent 1:1 classid 1:30 hfsc ls rate 6m\n",
+    );
+    assert!(findings.iter().all(|one| one["rule"] == "C1"), "{}", table(&findings));
+    // Chains of two tables, and of two names, are different objects.
+    let findings = of_script(
+        "chains",
+        "tc qdisc add dev eth0 root fq_codel\niptables -t mangle -A POSTROUTNG -j ACCEPT\n\
+         iptables -A POSTROUTNG -j ACCEPT\niptables -t mangle -A POSTROUTNG -j RETURN\n",
+    );
+    let refused: Vec<&Value> = findings.iter().filter(|one| one["rule"] == "C1").collect();
+    assert_eq!(refused.len(), 2, "{}", table(&findings));
+    ends_with(refused[0], "1 other command names the same object, and fails too (line 5)");
+}
+
+/// Where a class is refused because its qdisc is of another kind, that is the reason.
+#[test]
+fn a_class_of_another_kind_is_told_which_qdisc_is_there() {
+    if skip() {
+        return;
+    }
+    for (root, expected) in [
+        ("netem delay 1ms", "1: on eth0 is netem, which has no classes of htb."),
+        ("pfifo", "1: on eth0 is pfifo, which has no classes of htb."),
+    ] {
+        let findings = of_script(
+            "kinds",
+            &format!(
+                "tc qdisc add dev eth0 root handle 1: {root}\n\
+                 tc class add dev eth0 parent 1: classid 1:7 htb rate 1mbit\n"
+            ),
+        );
+        let refused = findings.iter().find(|one| one["rule"] == "C1").expect("is refused");
+        assert_eq!(refused["fix"]["what"], expected);
+    }
+}

@@ -56,6 +56,16 @@ fn what_a_script_waits_for_is_told() {
         let (code, _, notes) = said("waits", (command, goes_on), &[]);
         assert!(code == Some(0) && notes.matches("here the answer is empty").count() == 1, "{notes}");
     }
+    // What fails may fail for want of the answer; programs are told as people are.
+    let fails = "read dev\ntc qdisc add dev $dev root fq_codel\n";
+    let (code, _, notes) = said("waits", ("check", fails), &[]);
+    assert!(code == Some(1) && notes.contains(":2: asks a question (`read dev`)"), "{notes}");
+    let place = Place::new("endings-json");
+    let script = place.script("policy.sh", format!("#!/bin/bash\n{fails}"));
+    let output = Command::new(TIDEGATE).args(["check", "--json"]).arg(&script).output().expect("it runs");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("is JSON");
+    let caveat = document["caveats"][0].as_str().expect("a caveat");
+    assert!(caveat.contains("asks a question (`read dev`)"), "{caveat}");
 }
 
 /// What a line cannot do without is asked for: an argument, or a variable.

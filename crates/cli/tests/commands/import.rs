@@ -184,3 +184,53 @@ fn settings_of_sqm_and_fireqos_come_to_policies() {
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(2) && errors.contains("bad.conf:3:13"), "{errors}");
 }
+
+/// Sections of systemd-networkd are policies of every command, and what it leaves out is an error with its
+/// line.
+#[test]
+fn sections_of_systemd_networkd_are_read() {
+    let place = Place::new("import-networkd");
+    let file = place.file(
+        "50-wan.network",
+        "[Match]\nName=en*\n\n[TokenBucketFilter]\nParent=root\nHandle=1\nRate=9M\nBurstBytes=10K\n\
+         LatencySec=3s\n",
+    );
+    let name = file.to_str().expect("a name");
+    let check = tidegate(&["check", name]);
+    let said = String::from_utf8_lossy(&check.stderr).into_owned();
+    assert!(
+        said.contains("50-wan.network:2: Name=en* fits several devices: `en0` stands for them"),
+        "{said}"
+    );
+    assert!(
+        stdout(&check).contains("50-wan.network:4: "),
+        "the finding is at the section: {}",
+        stdout(&check)
+    );
+    let imported = tidegate(&["import", "--print", "batch", name]);
+    let expected = "qdisc replace dev en0 root handle 1: tbf rate 9000000bit burst 10240 latency 3000000us\n";
+    assert_eq!(stdout(&imported), expected);
+    // And back.
+    let sections = tidegate(&["import", "--print", "networkd", name]);
+    let back = place.file("back.network", stdout(&sections));
+    let again = tidegate(&["import", "--print", "batch", back.to_str().expect("a name")]);
+    assert_eq!((sections.status.code(), stdout(&again)), (Some(0), expected.to_owned()));
+    let script = place.file(
+        "red.batch",
+        "qdisc add dev eth0 root handle 1: prio\n\
+         qdisc add dev eth0 parent 1:1 handle 2: tbf rate 1mbit burst 5k limit 9k\n",
+    );
+    let partly = tidegate(&["import", "--print", "networkd", script.to_str().expect("a name")]);
+    let said = String::from_utf8_lossy(&partly.stderr).into_owned();
+    let expected = "has no section for it: tc qdisc add dev eth0 root";
+    assert!(partly.status.code() == Some(1) && said.contains(expected), "{said}");
+    let explained = tidegate(&["explain", name, "udp 192.168.1.2 > 203.0.113.9:53 len 100"]);
+    assert!(explained.status.success() && stdout(&explained).contains("tbf 1:"), "{}", stdout(&explained));
+    let bad = place.file("bad.network", "[Match]\nName=eth0\n[CAKE]\nBandwith=9M\n");
+    let output = tidegate(&["check", bad.to_str().expect("a name")]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        output.status.code() == Some(2) && errors.contains("bad.network:4:1: [CAKE] has no Bandwith="),
+        "{errors}"
+    );
+}

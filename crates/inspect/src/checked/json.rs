@@ -21,6 +21,7 @@ pub fn to_json(checked: &Checked) -> String {
         "warnings": count(Level::Warning),
         "notes": count(Level::Note),
         "suppressed": checked.silenced,
+        "caveats": checked.caveats,
         "findings": checked.findings.iter().map(|finding| one(&checked.reading, finding)).collect::<Vec<_>>(),
     });
     format!("{document:#}\n")

@@ -13,6 +13,9 @@ pub struct Checked {
     pub findings: Vec<Finding>,
     /// How many findings comments silenced.
     pub silenced: usize,
+    /// What is not in the policy because of how it was read, such as what an argument would have told: a
+    /// sentence each.
+    pub caveats: Vec<String>,
 }
 
 impl Checked {
@@ -23,7 +26,7 @@ impl Checked {
         let allowed = Allowed::read(&reading);
         findings.retain(|finding| !allowed.silences(finding, &CommandPath::of(&reading, finding)));
         let silenced = before - findings.len();
-        Checked { reading, findings, silenced }
+        Checked { reading, findings, silenced, caveats: Vec::new() }
     }
 }
 

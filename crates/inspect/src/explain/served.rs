@@ -131,7 +131,25 @@ pub(super) fn served(reading: &PolicyModel, moment: &Moment) -> Served {
             }
         }
     }
+    served.held += u64::from(is_one_taken_out(reading, moment));
     served
+}
+
+/// Does what is above a queue with a bound for each flow take a packet of it out to see what comes next? It
+/// counts to its flow no more then, and one more of that flow may come.
+fn is_one_taken_out(reading: &PolicyModel, moment: &Moment) -> bool {
+    let Some((leaf, above)) = moment.stop.qdiscs.split_last() else { return false };
+    let by_flow = match dump(reading, moment, leaf.qdisc).map(|dump| &dump.params) {
+        Some(QdiscParams::Sfq(sfq)) => sfq.depth < sfq.limit,
+        Some(QdiscParams::Fq(fq)) => fq.flow_limit.unwrap_or(100) < fq.limit.unwrap_or(10_000),
+        _ => false,
+    };
+    // prio asks its bands in the same way.
+    let mut kinds = above.iter().rev().filter_map(|spot| Some(dump(reading, moment, spot.qdisc)?.kind));
+    by_flow
+        && kinds
+            .find(|kind| *kind != Kind::Prio)
+            .is_some_and(|kind| matches!(kind, Kind::Tbf | Kind::Hfsc | Kind::Qfq))
 }
 
 /// A qdisc of the device that a packet is at.

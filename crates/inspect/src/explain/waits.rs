@@ -9,8 +9,9 @@ use tidegate_gateway::{BacklogLocation, CakeReason, CakeTin, DeviceKind, DeviceS
 use tidegate_packet::{FwMark, Handle, LinuxChange, Meta, Nanos, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{
-    Ahead, CakeFlows, CakeParams, ClassLayout, ClassParams, DualPi2Params, HfscClassParams, Kind, NetemLoss,
-    NetemParams, NetemProbability, PrioParams, QdiscParams, RateSpec, RedParams, StepThreshold,
+    Ahead, CakeFlows, CakeParams, ClassLayout, ClassParams, CodelParams, DualPi2Params, HfscClassParams,
+    Kind, NetemLoss, NetemParams, NetemProbability, PrioParams, QdiscParams, RateSpec, RedParams,
+    StepThreshold,
 };
 use tidegate_qdisc::algo::{Cost, adjusted_size};
 use tidegate_syntax::units::{print_rate, print_time};
@@ -366,6 +367,10 @@ fn of_params(
         Ahead::Turns { quantum, flows } => {
             turns((quantum.into(), first_turn(&dump.params, quantum)), flows, frame, served)
         }
+        Ahead::ShortDelay { us, .. } if fills_before(&dump.params, us, frame, own).is_some() => {
+            let limit = fills_before(&dump.params, us, frame, own).unwrap_or_default();
+            by_packets("queue", limit.into(), frame, own)
+        }
         Ahead::ShortDelay { us, spares_frame: true } => {
             vec![target_sentence_at(f64::from(us) / 1000.0, frame, served)]
         }
@@ -374,6 +379,14 @@ fn of_params(
         }
     });
     given.flatten().collect()
+}
+
+/// The limit of a codel that is full, at the rate that is known, before its target is reached.
+fn fills_before(params: &QdiscParams, target_us: u32, frame: Frame, served: Served) -> Option<u32> {
+    let QdiscParams::Codel(CodelParams { limit, .. }) = params else { return None };
+    let limit = limit.unwrap_or(1000);
+    let all = frame_time(frame, served)? * f64::from(limit);
+    (all < f64::from(target_us) / 1000.0).then_some(limit)
 }
 
 /// Where a packet's ECN field puts it into dualpi2's low-latency queue: what that is.
@@ -693,7 +706,7 @@ fn by_packets(what: &str, limit: u64, frame: Frame, served: Served) -> Vec<Strin
     if limit == 0 {
         return vec![format!("the {what} takes no packet")];
     }
-    // Those ahead, those that buckets hold, and one whose time is not over yet.
+    // Those ahead, those that qdiscs above hold, and one whose time is not over yet.
     let (held, total) = (held(served), limit + served.held);
     if limit == 1 {
         // A shaper lets it go when what was sent before it is paid for.
@@ -723,12 +736,12 @@ fn by_bytes(what: &str, limit: u64, (frame, served): (Frame, Served)) -> Vec<Str
     with_time(first, frame.shaped(limit) + (1 + served.held) * frame.cost, served)
 }
 
-/// What buckets above have taken out already.
+/// What qdiscs above have taken out already.
 fn held(served: Served) -> String {
     match served.held {
         0 => String::new(),
-        1 => ", one is held by the bucket above".to_owned(),
-        more => format!(", {more} are held by the buckets above"),
+        1 => ", one is held by the qdisc above".to_owned(),
+        more => format!(", {more} are held by the qdiscs above"),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reading::{PolicyModel, Step};
+use crate::walk::outcome::redirects;
 use crate::words::named;
-use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::{LinkDriver, LinkOp, Op};
 
 /// One note for all of them, at the script's first line.
@@ -46,12 +46,7 @@ fn is_used(reading: &PolicyModel, name: &str) -> bool {
         // Links whose creation was refused are reported; so is a module for them.
         words.contains(&name) && words.windows(2).any(|pair| pair == ["link", "add"])
     };
-    let leads = reading.filters.iter().any(|dump| match &dump.entry {
-        FilterEntry::Filter { actions, .. } => {
-            actions.iter().any(|dump| dump.action.act.redirects_to() == Some(name))
-        }
-        _ => false,
-    });
+    let leads = reading.filters.iter().any(|dump| redirects(dump).any(|to| to == name));
     let exists = reading.qdiscs.iter().any(|qdisc| qdisc.dev == name && !qdisc.handle.is_none());
     (leads || exists) && !reading.steps.iter().any(makes)
 }

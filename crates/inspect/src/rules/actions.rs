@@ -4,6 +4,7 @@ use super::context::{RuleContext, witness};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reading::Step;
 use crate::sets::bdd::TooLarge;
+use crate::walk::outcome::is_end;
 use tidegate_policy::dump::{ActionDump, FilterEntry};
 use tidegate_policy::{Act, Control};
 
@@ -121,15 +122,6 @@ pub(super) fn last_met(actions: &[ActionDump]) -> Option<usize> {
     });
     let at = actions.iter().position(|dump| is_end(&dump.action.act))?;
     (plain && at + 1 < actions.len()).then_some(at)
-}
-
-/// Does no packet go on behind an action?
-fn is_end(act: &Act) -> bool {
-    match act {
-        // A redirected packet is gone, whatever control is given.
-        Act::Mirred(mirred) if !mirred.copy => true,
-        act => !act.controls().contains(&Control::Pipe),
-    }
 }
 
 fn name(act: &Act) -> String {

@@ -5,6 +5,7 @@ use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::{PacketEntry, Prober};
 use crate::reading::{CLSACT_EGRESS, PolicyModel, Step};
+use crate::walk::outcome::{reached_acts, redirects};
 use std::collections::BTreeMap;
 use tidegate_gateway::EgressPath;
 use tidegate_packet::header::ethertype;
@@ -146,14 +147,12 @@ fn remedy(step: &Step, filter: &FilterDump, filters: &[&FilterDump]) -> String {
 
 /// Where a filter leads its packets, if it does.
 fn redirect(filter: &FilterDump) -> Option<&str> {
-    let FilterEntry::Filter { actions, .. } = &filter.entry else { return None };
-    actions.iter().find_map(|dump| dump.action.act.redirects_to())
+    redirects(filter).next()
 }
 
 /// How a filter's actions hold its packets back, if they do.
 fn delays(filter: &FilterDump) -> Option<String> {
-    let FilterEntry::Filter { actions, .. } = &filter.entry else { return None };
-    actions.iter().find_map(|dump| match &dump.action.act {
+    reached_acts(filter).find_map(|act| match act {
         Act::Police(_) => Some("policed".to_owned()),
         act => act.redirects_to().map(|to| format!("redirected to {to}")),
     })

@@ -52,7 +52,9 @@ fn spoiling(reading: &PolicyModel, at: usize) -> Option<Finding> {
         Some(csum) => (csum.sums | spoiled.sums, ", in the place of the one that is there"),
         None => (spoiled.sums, ""),
     };
-    let what = format!("write behind it: {pipe}action csum {}{instead}", in_words(sums));
+    // Without one csum lets packets pass there, and what follows is not carried out.
+    let goes_on = if csum.is_none() && behind.count() > 1 { " pipe" } else { "" };
+    let what = format!("write behind it: {pipe}action csum {}{goes_on}{instead}", in_words(sums));
     finding.fix = Some(Fix { what, edits: Vec::new() });
     Some(finding)
 }

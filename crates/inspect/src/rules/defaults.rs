@@ -13,6 +13,7 @@ use crate::reading::{PolicyModel, Step};
 use crate::sets::bdd::TooLarge;
 use crate::sets::field::Field;
 use crate::walk::Parts;
+use crate::walk::outcome::redirects;
 use crate::walk::tree::{By, Place};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{DropReason, EgressPath};
@@ -429,12 +430,7 @@ impl ForV4 {
                 && dump.parent.qdisc() == root.handle
                 && matches!(dump.entry, FilterEntry::Filter { .. })
         };
-        let redirects = |dump: &FilterDump| match &dump.entry {
-            FilterEntry::Filter { actions, .. } => {
-                actions.iter().any(|action| action.action.act.redirects_to().is_some())
-            }
-            _ => false,
-        };
+        let redirects = |dump: &FilterDump| redirects(dump).next().is_some();
         let filters = || reading.filters.iter().filter(|dump| !reading.arrives(dump)).filter(is_there);
         let all_redirect = filters().all(redirects);
         let mut filters = filters().peekable();

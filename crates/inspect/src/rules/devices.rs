@@ -6,6 +6,7 @@ use crate::drive::Bench;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{PolicyModel, Step};
 use crate::tree::numbered_queues;
+use crate::walk::outcome::reached_acts;
 use crate::words;
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::{Handle, Rate};
@@ -364,9 +365,8 @@ fn hexadecimal(reading: &PolicyModel, dev: &str, classid: Handle) -> Option<Stri
 fn redirects(reading: &PolicyModel) -> Vec<Finding> {
     let mut found = Vec::new();
     for filter in &reading.filters {
-        let FilterEntry::Filter { actions, .. } = &filter.entry else { continue };
-        for dump in actions {
-            let Act::Mirred(Mirred { copy: false, to, arrives, .. }) = &dump.action.act else { continue };
+        for act in reached_acts(filter) {
+            let Act::Mirred(Mirred { copy: false, to, arrives, .. }) = act else { continue };
             let to = to.as_str();
             let Some(step) = reading.maker_of_filter(filter).and_then(|op| reading.step_of(op)) else {
                 continue;
@@ -636,9 +636,8 @@ fn mixed(reading: &PolicyModel, dev: &str) -> Option<Finding> {
 
 /// Does a filter hold what leaves its device to a rate, or lead it to another device, which may do so?
 fn limits_or_leads_away(filter: &FilterDump) -> bool {
-    let FilterEntry::Filter { actions, .. } = &filter.entry else { return false };
     let does = |act: &Act| matches!(act, Act::Police(_)) || act.redirects_to().is_some();
-    !filter.parent.sees_arriving() && actions.iter().any(|dump| does(&dump.action.act))
+    !filter.parent.sees_arriving() && reached_acts(filter).any(does)
 }
 
 /// A device whose policy has classes or bands and no rate anywhere.

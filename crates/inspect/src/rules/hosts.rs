@@ -5,10 +5,11 @@ use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::{PacketEntry, Prober};
 use crate::reading::{PolicyModel, Step};
+use crate::walk::outcome::redirects;
 use std::net::{IpAddr, Ipv4Addr};
 use tidegate_gateway::EgressPath;
 use tidegate_packet::{Addrs, Dissector, Handle, dissect};
-use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::dump::{FilterDump, QdiscDump};
 use tidegate_policy::netfilter::{self, Condition, Family, NetfilterTarget};
 use tidegate_policy::{CakeParams, QdiscParams};
 
@@ -132,6 +133,5 @@ fn hidden(reading: &PolicyModel, device: &str) -> Option<Hidden> {
 
 /// Does a filter lead what arrives at its device to another?
 fn leads_all(reading: &PolicyModel, filter: &FilterDump, to: &str) -> bool {
-    let FilterEntry::Filter { actions, .. } = &filter.entry else { return false };
-    reading.arrives(filter) && actions.iter().any(|action| action.action.act.redirects_to() == Some(to))
+    reading.arrives(filter) && redirects(filter).any(|other| other == to)
 }

@@ -5,6 +5,7 @@ use super::making::{at_word, finding};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{CLSACT_EGRESS, PolicyModel};
 use crate::sets::bdd::TooLarge;
+use crate::walk::outcome::redirects;
 use crate::walk::ways::Way;
 use crate::walk::{Parts, RuleKey, RuleSeen};
 use tidegate_packet::Handle;
@@ -148,7 +149,7 @@ pub(super) fn by_action(reading: &mut PolicyModel) -> Vec<Finding> {
     let mut found = Vec::new();
     for dump in &reading.filters {
         let FilterEntry::Filter { actions, .. } = &dump.entry else { continue };
-        let led = actions.iter().find_map(|action| action.action.act.redirects_to());
+        let led = redirects(dump).next();
         // In a tree the class is chosen already, and routing writes another priority over that of what
         // arrives.
         let dev = match led {

@@ -7,9 +7,12 @@ use crate::reading::{Step, Word};
 use crate::sets::bdd::TooLarge;
 use crate::walk::list::FIRST_ROOT;
 use crate::words::count;
+use std::collections::BTreeSet;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{FilterOp, FilterParams, U32Key};
+use tidegate_policy::{FilterOp, FilterParams, Op, U32Key};
+use tidegate_syntax::Env;
+use tidegate_syntax::tc::{self, TcCommand};
 
 /// `match FAMILY FIELD VALUE`, as it was written.
 struct WrittenMatch<'a> {
@@ -192,9 +195,19 @@ fn of_another(
 ) -> Result<Option<Finding>, TooLarge> {
     let dump = &context.reading.filters[at];
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return Ok(None) };
-    let reads: Vec<&str> = u32.keys.iter().map(|key| names(dump.protocol, key)).collect();
+    // tc makes one key of matches that compare the same four octets.
+    let own = keys_of(step, written);
+    let bytes = bytes_of(own.as_deref().unwrap_or(&u32.keys));
+    let (last, others) = bytes.split_last().unwrap_or((&0, &[]));
+    let mut reads: Vec<&str> = bytes.iter().map(|byte| name_of(dump.protocol, *byte)).collect();
+    reads.dedup();
+    let place = match others {
+        [] => format!("byte {last}"),
+        [first] => format!("bytes {first} and {last}"),
+        [first, ..] => format!("bytes {first} to {last}"),
+    };
     let seen = context.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
-    let mut shown = Some(Witness::Number(format!("byte {} is {}", first_byte(&u32.keys), reads.join(", "))));
+    let mut shown = Some(Witness::Number(format!("{place}: {}", reads.join(", "))));
     if let Some(candidate) = context.reached.pick(context.reading, &seen.matched)? {
         let before = context.hits(dump);
         let way = context.send(&candidate);
@@ -217,7 +230,7 @@ fn of_another(
             "`match {} {}` in a filter for {name}: the header is another one",
             written.family.text, written.field.text
         ),
-        because: format!("it reads byte {} of the packet: {}", first_byte(&u32.keys), reads.join(", ")),
+        because: format!("it reads {place} of the packet: {}", reads.join(", ")),
         witness: shown,
         fix: Some(right_family(dump.protocol, step)),
     }))
@@ -273,7 +286,13 @@ fn right_family(protocol: u16, step: &Step) -> Fix {
     }
     let fields: Vec<&str> =
         wrong.iter().filter_map(|written| twin(written).map(|(other, _)| other)).collect();
-    Fix { what: format!("match {name} {}", fields.join(", ")), edits }
+    let mut what = format!("match {name} {}", fields.join(", "));
+    // Where no match is of the filter's own family, the filter may be what is wrong.
+    if wrong.len() == matches(step).iter().filter(|written| family(written).is_some()).count() {
+        let other = if protocol == ethertype::IPV4 { "ipv6" } else { "ip" };
+        what += &format!(" (or, by hand, `protocol {other}` if those packets are meant)");
+    }
+    Fix { what, edits }
 }
 
 fn of_all(step: &Step, written: &WrittenMatch<'_>) -> Finding {
@@ -320,13 +339,45 @@ fn ports_of_anything(step: &Step, matches: &[WrittenMatch<'_>]) -> Option<Findin
     })
 }
 
-fn first_byte(keys: &[U32Key]) -> i32 {
-    keys.first().map_or(0, |key| key.offset + key.mask.leading_zeros() as i32 / 8)
+/// The keys of one match of a command alone; `None`: it cannot be told.
+fn keys_of(step: &Step, written: &WrittenMatch<'_>) -> Option<Vec<U32Key>> {
+    const ENDS: [&str; 12] = [
+        "match", "flowid", "classid", "action", "police", "order", "ht", "link", "hashkey", "offset",
+        "sample", "indev",
+    ];
+    let at = step.words.windows(2).position(|words| std::ptr::eq(&raw const words[1], written.family))?;
+    let own = step.words[at + 1..].iter().map(|word| word.text.as_str());
+    let own = own.take_while(|word| !ENDS.contains(word));
+    let before = ["filter", "add", "dev", "eth0", "parent", "1:", "protocol", "ip", "u32", "match"];
+    let words: Vec<String> = before.into_iter().chain(own).map(str::to_owned).collect();
+    let Ok(TcCommand::Apply(Op::Filter(op))) =
+        tc::parse(&words, &Env::default()).map(|parsed| parsed.command)
+    else {
+        return None;
+    };
+    match op.params? {
+        FilterParams::U32(u32) => Some(u32.keys),
+        _ => None,
+    }
+}
+
+/// The bytes of a packet that keys compare, in order.
+fn bytes_of(keys: &[U32Key]) -> Vec<i32> {
+    let compared = |key: &U32Key| {
+        let (offset, mask) = (key.offset, key.mask);
+        (0..4).filter(move |byte| mask >> (24 - 8 * byte) & 0xff != 0).map(move |byte| offset + byte)
+    };
+    let bytes: BTreeSet<i32> = keys.iter().flat_map(compared).collect();
+    bytes.into_iter().collect()
 }
 
 /// The field that a key reads in a packet of the filter's protocol.
 fn names(protocol: u16, key: &U32Key) -> &'static str {
-    let byte = key.offset + key.mask.leading_zeros() as i32 / 8;
+    name_of(protocol, key.offset + key.mask.leading_zeros() as i32 / 8)
+}
+
+/// The field that has a byte of a packet of a protocol.
+fn name_of(protocol: u16, byte: i32) -> &'static str {
     match (protocol, byte) {
         (_, ..0) => "the link header",
         (ethertype::IPV6, 0) => "IPv6's version and half of its traffic class",

@@ -206,6 +206,10 @@ fn say_it(step: &Step, from_rate: bool, frame: u32, (quantum, least): (u32, u32)
     let scaled = (u64::from(quantum) * u64::from(frame)).div_ceil(u64::from(least));
     // A change of one class changes how it shares with the others, so this is advice and no edit.
     let what = match from_rate {
+        // A frame is more than is usual in any case, as that of the loopback.
+        _ if frame > LARGE => {
+            format!("say it, and those of the classes that it shares with: none below {frame}")
+        }
         _ if scaled > u64::from(LARGE) => {
             format!(
                 "say it, and those of the classes that it shares with: none below {frame} or above {LARGE}"

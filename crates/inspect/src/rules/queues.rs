@@ -6,7 +6,6 @@ use super::measured::{ACKNOWLEDGEMENT, FIRST_WINDOW, MOST_SHAPES, draws, led_to,
 use super::{bursts, tiny};
 use crate::drive::{Bench, FULL, Filled, Unfinished};
 use crate::finding::{Finding, Fix, Level, Rule};
-use crate::lost::Thing;
 use crate::reading::{PolicyModel, SourceLocation, Step, Word};
 use crate::tree::{HtbClass, Leaf};
 use crate::words;
@@ -125,7 +124,10 @@ fn burst(
 /// A bucket of TBF, or that of its peak rate, that holds less than a frame: longer packets are dropped.
 fn bucket(reading: &PolicyModel, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
     let QdiscParams::Tbf(tbf) = &qdisc.params else { return None };
-    let frame = reading.frame(&qdisc.dev);
+    let class = led_to(reading, qdisc)?;
+    let comes =
+        [class, qdisc.parent].iter().find_map(|class| reading.short.get(&(qdisc.dev.clone(), *class)));
+    let frame = reading.frame(&qdisc.dev).min(comes.copied().unwrap_or(u32::MAX));
     let counted = counted(reading, qdisc, frame);
     let value_of = |rate: Rate, time: Nanos| (u128::from(rate.0) * u128::from(time.0) / 1_000_000_000) as u64;
     let op = reading.maker_of_qdisc(qdisc)?;
@@ -152,7 +154,6 @@ fn bucket(reading: &PolicyModel, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Op
     let short: Vec<_> = [of_burst, of_peak].into_iter().filter(small).collect();
     let (keyword, bytes, why) = short.iter().min_by_key(|(_, capacity, _)| *capacity).copied()?;
     let keyword = keyword?;
-    let class = led_to(reading, qdisc)?;
     if bench.survivors(&qdisc.dev, class, frame, OFFERED)? > 0 {
         return None;
     }
@@ -255,7 +256,7 @@ fn lengths<'r>(reading: &'r PolicyModel, bench: &mut Bench<'_>) -> Vec<Length<'r
         };
         let Some(step) = maker.and_then(|op| reading.step_of(op)) else { continue };
         // The refusal of its queue is reported already.
-        if child.is_none() && reading.lost.has(&Thing::Hung(class.dev.clone(), class.classid)) {
+        if child.is_none() && reading.lost.below(class) {
             continue;
         }
         // Packets can be sent by number only to the classes of a device's root.

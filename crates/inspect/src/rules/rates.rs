@@ -287,6 +287,7 @@ fn priority(reading: &PolicyModel, HtbClass { class, .. }: HtbClass<'_>) -> Opti
     let lowest: Vec<&ClassDump> = reading
         .htb_classes()
         .filter(|other| other.class.dev == class.dev && other.class.classid != class.classid)
+        .filter(|other| other.class.classid.qdisc() == class.classid.qdisc())
         .filter(|other| other.params.prio == LOWEST && reading.is_leaf(other.class))
         .map(|other| other.class)
         .collect();

@@ -80,7 +80,7 @@ fn dead_filter(
     let (mut all_keep_some, mut any_keeps_some) = (true, false);
     // Filters whose sets are wider than in truth are named only where the others do not take all.
     let exact: Vec<usize> = earlier.iter().copied().filter(|before| is_exact(context, *before)).collect();
-    let earlier = if exact.len() < earlier.len() && covers(context, &exact, &seen.eligible)? {
+    let earlier = if exact.len() < earlier.len() && left_by(context, &exact, &seen.eligible)?.is_empty() {
         &exact[..]
     } else {
         earlier
@@ -115,7 +115,12 @@ fn dead_filter(
     // Redirects to one device are the same, whichever filter does it.
     let redirects = acts(dump).next().is_some() && acts(dump).all(|act| act.redirects_to().is_some());
     let same = (own.is_some() || redirects) && place_of_takers && acts_alike;
-    let Some(candidate) = context.reached.pick(reading, &seen.eligible)? else { return Ok(None) };
+    // A packet that goes elsewhere than this one leads shows it, if there is one.
+    let alike: Vec<usize> =
+        takers.iter().copied().filter(|taker| classid(&reading.filters[*taker]) == own).collect();
+    let led_elsewhere = left_by(context, &alike, &seen.eligible)?;
+    let shown = if led_elsewhere.is_empty() { &seen.eligible } else { &led_elsewhere };
+    let Some(candidate) = context.reached.pick(reading, shown)? else { return Ok(None) };
     let before = context.hits(dump);
     let taken = |context: &mut RuleContext<'_>| {
         takers.iter().map(|taker| context.hits(&reading.filters[*taker])).sum::<Option<u64>>()
@@ -238,20 +243,19 @@ fn is_exact(context: &RuleContext<'_>, at: usize) -> bool {
     context.reached.walked.seen.filters.get(&at).is_none_or(|seen| !seen.open)
 }
 
-/// Do some filters together take all packets of a set?
-fn covers(context: &mut RuleContext<'_>, filters: &[usize], wanted: &Parts) -> Result<bool, TooLarge> {
+/// The packets of a set that none of some filters takes.
+fn left_by(context: &mut RuleContext<'_>, filters: &[usize], wanted: &Parts) -> Result<Parts, TooLarge> {
+    let walked = &mut context.reached.walked;
+    let mut all = Parts::default();
     for (way, set) in &wanted.0 {
         let mut left = *set;
         for at in filters {
-            let walked = &mut context.reached.walked;
             let Some(seen) = walked.seen.filters.get(at) else { continue };
             left = walked.space.store.minus(left, seen.matched.by(*way))?;
         }
-        if !left.is_empty() {
-            return Ok(false);
-        }
+        all.add(&mut walked.space, *way, left)?;
     }
-    Ok(true)
+    Ok(all)
 }
 
 /// Adds what two sets have in common.

@@ -3,8 +3,8 @@
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::lost::{
-    CANNOT_FLUSH, Makers, exists_already, is_ignored_failure, is_in_use, is_reported, is_unnamed, lacks,
-    never_deletes, of_kernel,
+    CANNOT_FLUSH, Makers, exists_already, is_ignored_failure, is_reported, is_unnamed, lacks, never_deletes,
+    of_kernel, stays,
 };
 use crate::reading::{PolicyModel, SourceLocation, Step};
 use crate::words::{count, named};
@@ -93,7 +93,7 @@ fn refused(
     // A feature that tidegate lacks is no error of the policy.
     let not_built = lacks(&reason).filter(|_| !unnamed);
     let one_queue = wants_queues(reading, step, &reason);
-    let matches = is_in_use(step);
+    let matches = stays(step);
     let deletes_nothing = never_deletes(step);
     let is_ignored = !is_reported(step);
     let following: Vec<&Step> = following.iter().filter_map(|other| reading.steps.get(*other)).collect();
@@ -174,7 +174,7 @@ fn refused(
 
 /// What a refusal means for the policy.
 fn consequence(step: &Step) -> String {
-    let text = if is_in_use(step) {
+    let text = if stays(step) {
         "what it should delete stays as it was"
     } else if never_deletes(step) {
         "it deletes nothing, whatever is there: what an earlier run left stays, and may be in the way"
@@ -218,7 +218,7 @@ fn with_others(reading: &PolicyModel, step: &Step, following: &[&Step]) -> Strin
     }
     let places = places(reading, following.iter().copied());
     let others = count(following.len(), "other command", "other commands");
-    if exists_already(step) || is_in_use(step) {
+    if exists_already(step) || stays(step) {
         format!("; {others} would create it again, and fail too{places}")
     } else if is_unnamed(step) {
         let lack = if following.len() == 1 { "lacks" } else { "lack" };

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 
-/// Lengths in the IP header that are asked about, shortest first.
-const LENGTHS: [u64; 5] = [64, 128, 256, 512, 1024];
+/// Packets whose length in the IP header is this or more are not short.
+const NOT_SHORT: u64 = 1024;
 /// Bytes that frames have beside IPv4's total length, and beside IPv6's payload length.
 const ETHERNET: u32 = 14;
 const IPV6: u32 = 40;
@@ -56,13 +56,19 @@ fn longest_of(space: &mut Space, sets: Vec<Set>) -> Result<Option<u32>, TooLarge
     Ok(longest.max((!all.is_empty()).then_some(ARP)))
 }
 
-/// The least of the lengths that are asked about that no packet of a set has or exceeds.
+/// The least length that no packet of a set has or exceeds, where all are short.
 fn shorter_than(space: &mut Space, set: Set) -> Result<Option<u32>, TooLarge> {
-    for length in LENGTHS {
+    let mut has = |length: u64| -> Result<bool, TooLarge> {
         let longer = space.between(Field::Length, length, u16::MAX.into())?;
-        if space.store.and(set, longer)?.is_empty() {
-            return Ok(u32::try_from(length).ok());
-        }
+        Ok(!space.store.and(set, longer)?.is_empty())
+    };
+    if has(NOT_SHORT)? {
+        return Ok(None);
     }
-    Ok(None)
+    let (mut some, mut none) = (0, NOT_SHORT);
+    while none - some > 1 {
+        let between = (some + none) / 2;
+        if has(between)? { some = between } else { none = between }
+    }
+    Ok(u32::try_from(none).ok())
 }

@@ -164,7 +164,8 @@ fn by_device(reading: &PolicyModel, bench: &mut Bench<'_>, dev: &str) -> Option<
     };
     let is_bare = |class: &&ClassDump| {
         let own = class.dev == dev && class.classid.qdisc() == root.handle && class.classid.minor() != 0;
-        own && reading.is_leaf(class) && reading.child(class).is_none_or(is_unlimited)
+        own && reading.is_leaf(class)
+            && reading.child(class).map_or_else(|| !reading.lost.below(class), is_unlimited)
     };
     let mut bare: Vec<&ClassDump> = reading.classes.iter().filter(is_bare).collect();
     bare.sort_by_key(|class| class.classid);

@@ -6,6 +6,7 @@ use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::reading::{PolicyModel, Step};
 use crate::sets::bdd::TooLarge;
+use crate::walk::ways::reads_connmarks;
 use tidegate_gateway::EgressPath;
 use tidegate_packet::Handle;
 use tidegate_packet::header::proto;
@@ -164,6 +165,11 @@ fn all_of_udp(context: &mut RuleContext<'_>, device: &str) -> Option<Finding> {
     let reading = context.reading;
     let (udp, packet) = class_of(context, "udp 192.168.1.10:40000 > 198.51.100.7:443 len 1280", device)?;
     let (tcp, _) = class_of(context, "tcp 192.168.1.10:40000 > 198.51.100.7:443 ack len 1500", device)?;
+    // What it sends once it is answered may go elsewhere.
+    let later = class_of(context, "udp 192.168.1.10:40000 > 198.51.100.7:443 len 1280 established", device);
+    if later.is_some_and(|(later, _)| later != udp) {
+        return None;
+    }
     let prio = |id: Handle| match &reading.class(device, id)?.params {
         ClassParams::Htb(htb) => Some(htb.prio),
         _ => None,
@@ -188,7 +194,15 @@ fn all_of_udp(context: &mut RuleContext<'_>, device: &str) -> Option<Finding> {
             calls, and TCP's in {tcp} behind them"
         ),
         witness: Some(Witness::Packet { packet, went: udp.to_string() }),
-        fix: Some(Fix { what: "leave QUIC out: ! --dport 443".into(), edits: Vec::new() }),
+        fix: Some(Fix {
+            what: match reads_connmarks(reading) {
+                // A reply would give the connection its mark all the same.
+                true => "leave QUIC out, in both directions: neither --dport 443 nor --sport 443",
+                false => "leave QUIC out: ! --dport 443",
+            }
+            .into(),
+            edits: Vec::new(),
+        }),
     })
 }
 

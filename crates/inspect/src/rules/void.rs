@@ -3,7 +3,7 @@
 //! What Linux makes of flower's keys without their protocol was asked of 6.1 and 7.2: it keeps none of them.
 
 use super::making::finding;
-use crate::finding::{Finding, Level, Rule};
+use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{PolicyModel, Step, Word};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
@@ -72,15 +72,17 @@ fn left_out(reading: &PolicyModel, dump: &FilterDump) -> Option<Finding> {
     let is_given = |name: &str| options(step, "flower").iter().find(|word| word.text == name);
     if flower.keys.iter().any(FlowerKey::never_holds) {
         let word = is_given("src_ip").or_else(|| is_given("dst_ip"))?;
-        return Some(finding(
+        let mut found = finding(
             Rule::Void,
             Level::Error,
             word.place.clone().or_else(|| step.place.clone()),
             format!("with this `{}` the filter matches no packet", word.text),
             "an address of which no bit is compared, without another that is, never fits (Linux 6.1 and 7.2)"
                 .into(),
-            format!("the filter of preference {} compares no address; leave the key out", dump.pref),
-        ));
+            format!("the filter of preference {} compares no address", dump.pref),
+        );
+        found.fix = Some(Fix { what: format!("leave {} out", word.text), edits: Vec::new() });
+        return Some(found);
     }
     let is_of = |(field, values): (FlowerField, &[u128])| {
         flower.key(field).is_some_and(|key| values.contains(&key.value))
@@ -88,14 +90,16 @@ fn left_out(reading: &PolicyModel, dump: &FilterDump) -> Option<Finding> {
     let lost = OF_PROTOCOLS.iter().filter(|key| !is_of(key.needs));
     let (word, OfProtocol { name, words, .. }) =
         lost.into_iter().find_map(|key| Some((is_given(key.name)?, key)))?;
-    Some(finding(
+    let mut found = finding(
         Rule::Void,
         Level::Warning,
         word.place.clone().or_else(|| step.place.clone()),
         format!("`{name}` has no effect: it needs {words}"),
         "Linux leaves such a key out of the filter, which then matches whatever a packet has there".into(),
         format!("the filter of preference {} has no {name}", dump.pref),
-    ))
+    );
+    found.fix = Some(Fix { what: format!("say {words}, or leave {name} out"), edits: Vec::new() });
+    Some(found)
 }
 
 /// The words behind the kind's name.

@@ -190,9 +190,25 @@ pub(crate) fn acts(dump: &FilterDump) -> impl Iterator<Item = &Act> {
     actions.iter().map(|dump| &dump.action.act)
 }
 
+/// The actions of a filter that packets come to: none behind one from which no packet goes on.
+pub(crate) fn reached_acts(dump: &FilterDump) -> impl Iterator<Item = &Act> {
+    let mut goes_on = true;
+    acts(dump).take_while(move |act| std::mem::replace(&mut goes_on, !is_end(act)))
+}
+
+/// Does no packet go on behind an action?
+pub(crate) fn is_end(act: &Act) -> bool {
+    let goes_on = |control: &Control| matches!(control, Control::Pipe | Control::Jump(_));
+    match act {
+        // A redirected packet is gone, whatever control is given.
+        Act::Mirred(mirred) if !mirred.copy => true,
+        act => !act.controls().iter().any(goes_on),
+    }
+}
+
 /// The devices that a filter redirects packets to.
 pub(crate) fn redirects(dump: &FilterDump) -> impl Iterator<Item = &str> {
-    acts(dump).filter_map(Act::redirects_to)
+    reached_acts(dump).filter_map(Act::redirects_to)
 }
 
 /// Does a filter write what packets carry?

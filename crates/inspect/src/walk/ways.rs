@@ -30,6 +30,9 @@ const MOST_INTERVALS: usize = 1 << 8;
 /// Sets that filters lead from device to device, in all.
 const MOST_LED: usize = 4096;
 
+/// A device that no file names, by which packets may leave, too: of it only the rules on the way are known.
+const ANOTHER: &str = "";
+
 /// A way through the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -218,7 +221,7 @@ impl Walked {
     /// Devices by which packets may leave that are looked into.
     fn outputs(&self, reading: &PolicyModel) -> Vec<String> {
         let mut outputs = outputs(reading);
-        outputs.retain(|output| self.looks_into(output));
+        outputs.retain(|output| output == ANOTHER || self.looks_into(output));
         outputs
     }
 
@@ -255,6 +258,9 @@ impl Walked {
     ) -> Result<(), TooLarge> {
         let last = Hook { at: netfilter::Hook::Postrouting, input: false, output, view };
         let mut passing = self.hook(reading, way, last, passing)?;
+        if output == ANOTHER {
+            return Ok(());
+        }
         let all = self.on_device(reading, output)?;
         passing.set = self.space.store.and(passing.set, all)?;
         self.arrived.push((way, passing));
@@ -605,7 +611,10 @@ fn outputs(reading: &PolicyModel) -> Vec<String> {
         Condition::Out(pattern) => Some(pattern.clone()),
         _ => None,
     };
-    outputs.extend(names(reading, named));
+    let by_name = names(reading, named);
+    // A rule for one device is none for the machine's others, which need not be named.
+    outputs.extend((!by_name.is_empty()).then(|| ANOTHER.to_owned()));
+    outputs.extend(by_name);
     outputs.retain(|name| {
         let kind = reading.gateway.device(name).map(|id| reading.gateway.spec(id).kind);
         !matches!(kind, Some(DeviceKind::Ifb | DeviceKind::Loopback))

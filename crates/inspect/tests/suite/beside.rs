@@ -137,3 +137,18 @@ fn a_policer_for_very_short_packets_is_refused() {
     };
     assert_eq!([0, 1, 100, 255, 256, 300].map(filters), [1, 0, 0, 0, 1, 1]);
 }
+
+/// A filter behind several that take its packets gets none, although some of them lead where it does: the
+/// packet that shows it is one that goes elsewhere.
+#[test]
+fn a_filter_behind_others_of_which_one_leads_where_it_does_is_found() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+                tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit\n\
+                tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 6 0xff flowid 1:10\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 3 u32 match u32 0 0 flowid 1:20\n\
+                tc filter add dev eth0 parent 1: protocol all prio 4 matchall flowid 1:30\n\
+                tc filter add dev eth0 parent 1: protocol all prio 5 u32 match u8 0x40 0xf0 at 0 flowid 1:10";
+    check_finding(text, &[Rule::Unreachable], &["line 5, line 6", "what it matches goes where those lead"]);
+}

@@ -35,7 +35,7 @@ fn classes_that_share_a_bucket_are_not_promised_their_rates() {
     assert!(fits.contains("1.2 s at the 1 Mbit/s it may have when no other class sends"), "{fits}");
     // Linux 6.1 was asked: with 200 kB saved by the other class a packet waits 3.5 s, not 0.25.
     assert!(fits.contains("2: stands below another shaper") && !fits.contains("more together"), "{fits}");
-    assert!(fits.contains("one is held by the bucket above"), "{fits}");
+    assert!(fits.contains("one is held by the qdisc above"), "{fits}");
 }
 
 /// A packet behind 63 others in skbprio waits for all of higher priority besides; in hhf for heavy hitters

@@ -1,8 +1,9 @@
 //! What was said wrongly of other people's policies.
 
-use crate::common::{findings_of, given, reading, silent};
+use crate::common::{check_finding, findings_of, given, reading, silent};
 use crate::explain::explain;
 use crate::rules::found;
+use crate::waits::at_worst;
 use tidegate_inspect::{Explainer, Packet, PolicyInput, PolicyModel, Rule, Step, Word, check};
 use tidegate_packet::{KernelModel, LinuxVersion};
 
@@ -278,4 +279,124 @@ fn a_rule_that_names_the_htb_itself_is_found() {
     assert!(lines.len() == 1 && lines[0].contains("which is the htb of eth0 itself"), "{lines:?}");
     assert!(lines[0].contains("its packets go past every class, unshaped"), "{lines:?}");
     assert!(of("1:10").is_empty());
+}
+
+/// A rule for one device is none for another that no file names.
+#[test]
+fn a_rule_for_one_device_takes_nothing_of_others() {
+    let of = |first: &str| {
+        format!(
+            "{first}\n\
+             iptables -t mangle -A POSTROUTING -p tcp --dport 22 -j MARK --set-mark 1"
+        )
+    };
+    silent(&of("iptables -t mangle -A POSTROUTING -o tun0 -j RETURN"), &[Rule::Unreachable]);
+    let all = of("iptables -t mangle -A POSTROUTING -j RETURN");
+    check_finding(&all, &[Rule::Unreachable], &["no packet reaches this rule"]);
+}
+
+/// Actions behind one that lets packets pass are not carried out: a redirect there redirects nothing.
+#[test]
+fn actions_that_no_packet_comes_to_do_nothing() {
+    let of = |actions: &str| {
+        format!(
+            "tc qdisc add dev eth0 clsact\n\
+             tc filter add dev eth0 ingress protocol ip prio 1 matchall {actions}"
+        )
+    };
+    let rules = [Rule::Redirect, Rule::OtherProtocols];
+    let redirect = "action mirred egress redirect dev eth1";
+    assert!(!findings_of(&of(redirect), &rules).is_empty(), "of a redirect alone there is something to say");
+    for first in
+        ["action nat ingress 1.2.3.4 10.0.0.1", "action pedit ex munge ip ttl set 9", "action csum ip4h"]
+    {
+        silent(&of(&format!("{first} {redirect}")), &rules);
+    }
+    // The remedy goes on to what follows.
+    let pedit = of(&format!("action pedit ex munge udp dport set 80 pipe {redirect}"));
+    check_finding(&pedit, &[Rule::Checksums], &["write behind it: action csum udp pipe"]);
+}
+
+/// No packet of 269 bytes comes to a class of packets of 128 at most.
+#[test]
+fn a_class_of_short_packets_is_filled_with_the_longest_of_them() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 100kbit\n\
+                tc class add dev eth0 parent 1: classid 1:20 htb rate 900kbit\n\
+                tc qdisc add dev eth0 parent 1:20 fq_codel\n\
+                iptables -t mangle -A POSTROUTING -o eth0 -p tcp -m length --length :128 -j CLASSIFY \
+                --set-class 1:10";
+    check_finding(text, &[Rule::Limit], &["1000 packets of 142 bytes taken, the last left after 11.4 s"]);
+    let bucket = "tc qdisc add dev eth0 root handle 1: prio\n\
+                  tc qdisc add dev eth0 parent 1:1 tbf rate 64kbit burst 300 limit 3000\n\
+                  tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 17 0xff match u16 0 \
+                  0xff00 at 2 flowid 1:1\n\
+                  tc filter add dev eth0 parent 1: protocol all prio 3 u32 match u32 0 0 flowid 1:2";
+    silent(bucket, &[Rule::Burst]);
+}
+
+/// Priorities are compared within one HTB.
+#[test]
+fn priorities_of_another_htb_are_no_others() {
+    let text = "tc qdisc add dev eth0 root handle 1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n\
+                tc qdisc add dev eth0 parent 1:1 handle 10: htb default 99\n\
+                tc class add dev eth0 parent 10: classid 10:99 htb rate 5mbit prio 9\n\
+                tc qdisc add dev eth0 parent 1:2 handle 20: htb default 99\n\
+                tc class add dev eth0 parent 20: classid 20:99 htb rate 5mbit prio 9";
+    let found = findings_of(text, &[Rule::Priority]);
+    assert!(found.iter().all(|one| one.contains("as long as no other class has prio 7")), "{found:#?}");
+    assert_eq!(found.len(), 2);
+}
+
+/// tc makes one key of matches of the same four octets: what each reads is told of its own.
+#[test]
+fn a_match_of_another_family_reads_its_own_bytes() {
+    let of = |matches: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: prio\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 u32 {matches} flowid 1:1"
+        )
+    };
+    let both = of("match u16 0x0000 0xff00 at 4 match ip6 protocol 17 0xff");
+    check_finding(&both, &[Rule::Protocol], &["it reads byte 6 of the packet", "`protocol ipv6`"]);
+    check_finding(
+        &of("match ip6 priority 0x10 0xff"),
+        &[Rule::Protocol],
+        &["it reads bytes 0 and 1 of the packet"],
+    );
+}
+
+/// Answered conversations of UDP may take another class than their first packets.
+#[test]
+fn udp_that_is_answered_may_go_elsewhere() {
+    let of = |first: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit prio 0\n\
+             tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit prio 1\n\
+             {first}\
+             iptables -t mangle -A FORWARD -o eth0 -p udp -j MARK --set-mark 3\n\
+             tc filter add dev eth0 parent 1: protocol ip handle 3 fw flowid 1:10"
+        )
+    };
+    check_finding(&of(""), &[Rule::Intent], &["all of UDP goes to 1:10", "leave QUIC out: ! --dport 443"]);
+    let answered = "iptables -t mangle -A FORWARD -o eth0 -m state --state ESTABLISHED -j ACCEPT\n";
+    silent(&of(answered), &[Rule::Intent]);
+}
+
+/// Linux 6.1 was asked: a tbf takes one packet out of an sfq to see what comes, and that flow may have one more;
+/// a codel whose limit is reached before its target is held by the limit.
+#[test]
+fn a_packet_that_is_taken_out_is_counted() {
+    let of = |queue: &str| {
+        at_worst(&format!(
+            "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 5k limit 1mb\n\
+             tc qdisc add dev eth0 parent 1:1 handle 2: {queue}\n"
+        ))
+    };
+    let sfq = of("sfq limit 50 depth 2");
+    assert!(sfq.contains("one is held by the qdisc above") && sfq.contains("36 ms"), "{sfq}");
+    assert!(!of("sfq limit 50").contains("is held by"), "its limit counts that packet");
+    let codel = of("codel limit 10 target 500ms interval 600ms");
+    assert!(!codel.contains("is held near") && codel.contains("121 ms"), "{codel}");
 }

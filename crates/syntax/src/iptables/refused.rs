@@ -13,7 +13,7 @@ pub fn refusal_text(tool: &str, error: &TcError) -> (String, u8) {
     if why.starts_with("Chain '") {
         return (complain(tool, why).stderr, 2);
     }
-    if why.starts_with("RULE_") {
+    if why.starts_with("RULE_") || why.starts_with("CHAIN_") {
         return (format!("{tool} {VERSION}:  {why}\n"), 4);
     }
     (format!("{tool}: {why}.\n"), 1)

@@ -37,7 +37,7 @@ impl Problem {
         let before: String =
             shown.chars().take(from.saturating_sub(1)).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         let mark = "^".repeat((to + 1).saturating_sub(from).max(1));
-        let (what, remedy) = (&self.what, &self.remedy);
+        let [what, remedy] = [&self.what, &self.remedy].map(|sentence| clipped(sentence));
         format!(
             "{file}:{line}:{column}: {what}\n  {line} | {shown}\n  {gap} | {before}{mark}\n  help: \
             {remedy}\n"
@@ -45,6 +45,16 @@ impl Problem {
     }
 }
 
+/// A sentence that may quote the file, at most so long that the place can still be seen.
+fn clipped(sentence: &str) -> String {
+    match sentence.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &sentence[..end]),
+        None => sentence.to_owned(),
+    }
+}
+
+/// The longest sentence, in characters.
+const LONGEST: usize = 500;
 /// The longest line shown whole, in characters.
 const WIDE: usize = 160;
 
@@ -56,6 +66,12 @@ pub(crate) fn listed<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_word_of_the_file_is_cut() {
+        let problem = Problem::new(Span { line: 1, from: 1, to: 9 }, "x".repeat(10_000), "leave it out");
+        assert!(problem.tell("a", &"x".repeat(10_000)).chars().count() < 1500);
+    }
 
     #[test]
     fn a_place_in_a_long_line_is_shown_with_what_is_around_it() {

@@ -197,6 +197,15 @@ fn policy(settings: &[Setting], named: Option<&str>) -> Result<Imported, Vec<Pro
     if !problems.is_empty() {
         return Err(problems);
     }
+    if policy.entries.len() == 1 {
+        let span =
+            ["download", "upload"].iter().find_map(|name| find(settings, name)).map(|rate| rate.spans.1);
+        return Err(vec![Problem::new(
+            span.unwrap_or(device_span),
+            "download and upload are 0 or not given: SQM shapes nothing then",
+            "write the rates in kilobits per second: option download '85000', option upload '10000'",
+        )]);
+    }
     // SQM's rates are what is used, not what the link has.
     policy.entries.push(text("shape", "100%", start));
     framing(settings, device, &mut policy);
@@ -430,6 +439,10 @@ mod tests {
             [(2, "the interface is not named".to_owned())]
         );
         assert_eq!(wrong("config queue\n option enabled '0'\n"), [(1, "no interface is enabled".to_owned())]);
+        assert_eq!(
+            wrong("config queue\n option interface eth1\n option download '0'\n option upload 0\n"),
+            [(3, "download and upload are 0 or not given: SQM shapes nothing then".to_owned())]
+        );
         assert_eq!(wrong("config queue\n upload 5\n"), [(2, "\"upload 5\" is not a line of UCI".to_owned())]);
     }
 }

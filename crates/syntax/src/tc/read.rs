@@ -6,7 +6,7 @@ use super::help::help_of;
 use super::words::{Words, begins};
 use super::{actions, build, chain, command, filter, get};
 use crate::units::parse_rate;
-use crate::{Env, Refusal, TcChange};
+use crate::{Env, Refusal, TcChange, nearest};
 
 /// Reads a command line of tc, without the program's name.
 ///
@@ -125,7 +125,10 @@ fn object(
         }
         return Err(Refusal::new(255, format!("Object \"{word}\" is unknown, try \"tc help\"."))
             .at(words.last())
-            .remedy("The objects are qdisc, class, filter, chain, actions and monitor."));
+            .remedy(match nearest(word, OBJECTS) {
+                Some(name) => format!("Did you mean {name}?"),
+                None => "The objects are qdisc, class, filter, chain, actions and monitor.".to_owned(),
+            }));
     };
     let meaning = command::verb(object, words)?;
     let command = match (meaning, object) {
@@ -142,6 +145,9 @@ fn object(
     notes.stderr += &words.take_stderr();
     Ok(done(command, flags, notes))
 }
+
+/// The objects of tc's commands that are known here.
+const OBJECTS: [&str; 6] = ["qdisc", "class", "filter", "chain", "actions", "monitor"];
 
 /// The words behind `monitor`.
 fn monitor(words: &mut Words<'_>) -> Result<TcCommand, Refusal> {

@@ -1,6 +1,6 @@
 //! A thousand command lines, and the answers of tc (iproute2 6.1).
 
-use tidegate_policy::{FilterParams, FlowKeySet, Op};
+use tidegate_policy::{FilterParams, FlowKeySet, FlowerField, Op};
 use tidegate_syntax::tc::{self, TcCommand};
 use tidegate_syntax::{Device, Env};
 
@@ -117,4 +117,82 @@ fn keys_of_a_tunnels_inside() {
         (0..).zip(FlowKeySet::NAMES).filter(|(bit, _)| flow.keys.has(*bit)).map(|(_, n)| n).collect();
     let wanted = "src,dst,proto,proto-src,proto-dst,tunnel-src,tunnel-dst,tunnel-proto-src,tunnel-proto-dst";
     assert_eq!(names.join(","), wanted);
+}
+
+/// What tc 6.1 and 7.2 make of link addresses (asked of both): octets that are not written are what its
+/// memory holds, and a mask is read over the address.
+#[test]
+fn link_addresses_are_read_as_tc_reads_them() {
+    let read = |text: &str| {
+        let line = format!("filter add dev eth0 parent 1: protocol ip flower dst_mac {text} classid 1:1");
+        let args: Vec<String> = line.split(' ').map(String::from).collect();
+        match tc::parse(&args, &Env::default()).map(|parsed| parsed.command) {
+            Ok(TcCommand::Apply(Op::Filter(op))) => match op.params {
+                Some(FilterParams::Flower(flower)) => flower
+                    .key(FlowerField::DstMac)
+                    .map_or("none".to_owned(), |key| format!("{:012x}/{:012x}", key.value, key.mask)),
+                other => panic!("{other:?}"),
+            },
+            Ok(other) => panic!("{other:?}"),
+            Err(refusal) => refusal.stderr.trim_end().replace('\n', "|"),
+        }
+    };
+    for (text, expected) in [
+        ("1:2:3:4:5:6", "010203040506/ffffffffffff"),
+        ("1:2:3:4:5:6:7", "010203040506/ffffffffffff"),
+        ("1:2:3:4:5:6x", "010203040506/ffffffffffff"),
+        ("1:2:3:4:5:0x6", "010203040506/ffffffffffff"),
+        ("01:11:22:33:44:55/24", "011122000000/ffffff000000"),
+        ("01:11:22:33:44:55/08", "010000000000/ff0000000000"),
+        ("01:11:22:33:44:55/ff:80:0:0:0:0", "010000000000/ff8000000000"),
+        ("01:11:22:33:44:55/ff:ff:ff", "011122334455/ffffff334455"),
+        ("01:11:22:33:44:55/0x10", "001122334455/101122334455"),
+        ("1:2:3:4:5:155", "\"155\" is invalid lladdr.|Illegal \"dst_mac\""),
+        ("1::2", "\"\" is invalid lladdr.|Illegal \"dst_mac\""),
+        ("1:2:3:4:5:6/-1", "\"-1\" is invalid lladdr.|Illegal \"dst_mac\""),
+        // Octets of tc's memory, and masks that it makes by a shift too far.
+        ("1:2:3:4:5", "tidegate: dst_mac 1:2:3:4:5 is not supported: it has 5 of 6 octets"),
+        ("1.2.3.4", "tidegate: dst_mac 1.2.3.4 is not supported: it has 4 of 6 octets"),
+        ("1:2:3:4:5:6/0", "tidegate: a mask of 0 bits is not supported: dst_mac 1:2:3:4:5:6/0"),
+        ("1:2:3:4:5:6/49", "tidegate: a mask of 49 bits is not supported: dst_mac 1:2:3:4:5:6/49"),
+    ] {
+        assert_eq!(read(text), expected, "{text}");
+    }
+}
+
+/// A filter for a card alone, by each kind's own answer (asked of 6.1 and 7.2).
+#[test]
+fn filters_for_a_card_alone() {
+    for (filter, expected) in [
+        ("flower skip_sw", "RTNETLINK answers: Operation not supported"),
+        ("flower skip_sw skip_hw", "RTNETLINK answers: Invalid argument"),
+        ("matchall skip_sw", "RTNETLINK answers: Operation not supported"),
+        ("matchall skip_sw skip_hw", "skip_hw and skip_sw are mutually exclusive"),
+        // Linux takes this one, and then it fits no packet.
+        ("u32 match u32 0 0 skip_sw", "tidegate: skip_sw of u32 is not supported"),
+        ("u32 match u32 0 0 skip_sw skip_hw", "skip_hw and skip_sw are mutually exclusive"),
+    ] {
+        let line = format!("filter add dev eth0 parent 1: protocol ip {filter} flowid 1:1");
+        let args: Vec<String> = line.split(' ').map(String::from).collect();
+        let refusal = tc::parse(&args, &Env::default()).expect_err(&line);
+        assert_eq!(refusal.stderr.lines().next(), Some(expected), "{line}");
+        assert_eq!(refusal.word.map(|at| args[at].as_str()), Some("skip_sw"), "{line}");
+    }
+}
+
+/// Of a curve the word is blamed at which the notation that was meant ends.
+#[test]
+fn the_wrong_word_of_a_curve_is_blamed() {
+    for (curve, word) in [
+        ("sc m1 5mbit d 10ms m2 2mkbit ul m2 5mbit", "2mkbit"),
+        ("sc m1 5mbit d 10 mss m2 2mbit", "mss"),
+        ("ls rate 5mbitt", "5mbitt"),
+        ("rt umax 1500b dmax 20foo rate 1mbit", "20foo"),
+        ("rt fast", "fast"),
+    ] {
+        let line = format!("class add dev eth0 parent 1: classid 1:1 hfsc {curve}");
+        let args: Vec<String> = line.split(' ').map(String::from).collect();
+        let refusal = tc::parse(&args, &Env::default()).expect_err(&line);
+        assert_eq!(refusal.word.map(|at| args[at].as_str()), Some(word), "{line}: {refusal}");
+    }
 }

@@ -5,7 +5,7 @@ mod matches;
 mod targets;
 
 use super::command::{IptCommand, IptablesCommandLine, ListStyle};
-use super::refused::{complain, later};
+use super::refused::{VERSION, complain, later};
 use super::values::{self, address};
 use crate::Refusal;
 use crate::number::{u32_in, whole};
@@ -376,8 +376,9 @@ impl<'a> Reader<'a> {
             "-t" | "--table" => {
                 let table = self.joined_or_next(name, joined)?.to_string();
                 if !TABLES.contains(&table.as_str()) {
-                    return Err(self
-                        .complain(format!("table '{table}' does not exist"))
+                    let tool = self.tool;
+                    return Err(Refusal::new(3, format!("{tool} {VERSION}: table '{table}' does not exist"))
+                        .then(&format!("Perhaps {tool} or your kernel needs to be upgraded."))
                         .remedy(format!("The tables are {}.", TABLES.join(", "))));
                 }
                 self.table = table;
@@ -542,15 +543,15 @@ impl<'a> Reader<'a> {
         }
         if let (Some(name), None) = (&self.target_name, &self.target) {
             let wants = match name.as_str() {
-                "MARK" => "--set-xmark, --set-mark, --and-mark, --or-mark or --xor-mark is required",
+                "MARK" => "One of the --set-xmark, --{and,or,xor,set}-mark options is required",
                 "CONNMARK" => return Err(complain(tool, "CONNMARK target: No operation specified")),
-                "CLASSIFY" => "--set-class is required",
+                "CLASSIFY" => "option \"--set-class\" must be specified",
                 "CT" => "--notrack is what this version knows of it: it is required",
                 "TCPMSS" => return Err(complain(tool, "TCPMSS target: At least one parameter is required")),
                 "SNAT" => return Err(complain(tool, "SNAT: option \"--to-source\" must be specified")),
                 "DNAT" => return Err(complain(tool, "DNAT: option \"--to-destination\" must be specified")),
-                "DSCP" => "one of --set-dscp or --set-dscp-class is required",
-                _ => "an action is required",
+                "DSCP" => return Err(complain(tool, "DSCP target: Parameter --set-dscp is required")),
+                _ => "An action is required",
             };
             return Err(complain(tool, format!("{name}: {wants}")));
         }

@@ -75,6 +75,6 @@ fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
 pub(super) fn unknown(word: &str, place: usize) -> Refusal {
     Refusal::new(255, format!("Bad action type {word}")).at(place).remedy(
         "The actions are pass, drop, continue, reclassify, pipe, goto chain N, police, mirred, skbedit, \
-        nat, pedit, csum, vlan, skbmod, connmark, ctinfo, ct, simple and sample.",
+        nat, pedit, csum, vlan, skbmod, connmark, ctinfo, ct, mpls, gate, tunnel_key, simple and sample.",
     )
 }

@@ -1,6 +1,6 @@
 //! flower: its words, and how it is listed.
 
-use super::row::{Given, ListedFilter, Read, Row, class, no_card, number};
+use super::row::{Given, ListedFilter, NO_CARD, Read, Row, class, no_card, number};
 use crate::json::Json;
 use crate::number::{u8_in, u16_in, u32_in};
 use crate::tc::action;
@@ -42,7 +42,7 @@ fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env: &Env) -> 
     let number = number(handle)?;
     let tagged = is_tag(protocol);
     let mut reader = Reader { params: FlowerParams::default(), network: protocol, protocol: None, tagged };
-    let mut actions = Vec::new();
+    let (mut actions, mut only_card) = (Vec::new(), None);
     while let Some(word) = words.take() {
         let word = key(word);
         match word {
@@ -51,10 +51,19 @@ fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env: &Env) -> 
             "verbose" => {}
             "indev" => reader.params.indev = Some(Indev::named(words.need()?)),
             "skip_hw" => reader.params.skip_hw = true,
-            "skip_sw" => return Err(no_card(words.last())),
+            "skip_sw" => only_card = Some(words.last()),
             "help" => return Err(Refusal { stderr: FLOWER.help(), code: 1, ..Refusal::default() }),
             _ => reader.field(word, words)?,
         }
+    }
+    if let Some(place) = only_card {
+        return Err(match reader.params.skip_hw {
+            true => Refusal::new(2, "RTNETLINK answers: Invalid argument")
+                .then("We have an error talking to the kernel")
+                .at(place)
+                .remedy(NO_CARD),
+            false => no_card(place),
+        });
     }
     if let Some(network) = reader.network_behind_tags(protocol) {
         reader.all(FlowerField::EthType, u128::from(network));
@@ -223,8 +232,11 @@ impl Reader {
         let field = if name == "src_ip" { FlowerField::SrcIp } else { FlowerField::DstIp };
         let six = self.network == ethertype::IPV6;
         if !six && self.network != ethertype::IPV4 {
-            return Err(illegal(name, text, words.last())
-                .remedy("The filter's protocol must be ip for an IPv4 address, and ipv6 for one of IPv6."));
+            return Err(illegal(name, text, words.last()).remedy(if self.tagged {
+                "Say vlan_ethtype ip before an IPv4 address, and vlan_ethtype ipv6 before one of IPv6."
+            } else {
+                "The filter's protocol must be ip for an IPv4 address, and ipv6 for one of IPv6."
+            }));
         }
         if matches!(text, "any" | "all") {
             // tc sends an address of no bytes.
@@ -337,16 +349,40 @@ impl Reader {
         if field >= FlowerField::ArpSip && self.network != ethertype::ARP {
             return Err(fail().remedy("Say protocol arp."));
         }
-        let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
-        let value = link_address(value).ok_or_else(fail)?;
-        let mask = match mask {
-            None => Some(field.all()),
-            Some(mask) => match u32_in(mask, 10) {
-                Some(bits) => (bits <= 48).then(|| field.all() & !(field.all() >> bits)),
-                None => link_address(mask),
-            },
+        let wrong = |part: &str| {
+            Refusal { stderr: format!("\"{part}\" is invalid lladdr.\n"), code: 1, ..Refusal::default() }
+                .then(&fail().stderr)
+                .at(words.last())
+                .remedy("An address is six octets with colons, such as 02:00:00:00:00:01.")
         };
-        self.masked(field, value, mask.ok_or_else(fail)?);
+        let (address, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+        let octets = link_octets(address).map_err(wrong)?;
+        let Ok(value) = <[u8; 6]>::try_from(octets.as_slice()) else {
+            let what =
+                format!("tidegate: {name} {address} is not supported: it has {} of 6 octets", octets.len());
+            return Err(Refusal::new(1, what).at(words.last()).remedy(
+                "tc fills the others with what its memory holds: write all six, and a mask behind `/`.",
+            ));
+        };
+        let mask = match mask.map(|mask| (mask, u32_in(mask, 10))) {
+            None => field.all(),
+            Some((_, Some(bits @ 1..=48))) => field.all() & !(field.all() >> bits),
+            Some((_, Some(bits))) => {
+                let what = format!("tidegate: a mask of {bits} bits is not supported: {name} {text}");
+                return Err(Refusal::new(1, what).at(words.last()).remedy(format!(
+                    "tc makes another mask of it: leave {name} out where any address is meant."
+                )));
+            }
+            // tc reads a mask over the address: octets that are not written are those of the address.
+            Some((mask, None)) => {
+                let mut octets = value;
+                for (octet, written) in octets.iter_mut().zip(link_octets(mask).map_err(wrong)?) {
+                    *octet = written;
+                }
+                number_of(octets)
+            }
+        };
+        self.masked(field, number_of(value), mask);
         Ok(())
     }
 
@@ -537,11 +573,25 @@ fn mask6(length: u32) -> u128 {
     u128::MAX.checked_shl(128 - length.min(128)).unwrap_or(0)
 }
 
-fn link_address(text: &str) -> Option<u128> {
-    let byte_of = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| (1..=2).contains(&part.len()));
-    let bytes: Option<Vec<u8>> = text.split(':').map(byte_of).collect();
-    let bytes = bytes.filter(|bytes| bytes.len() == 6)?;
-    Some(bytes.into_iter().fold(0, |address, byte| address << 8 | u128::from(byte)))
+/// The first six octets of a link address, or fewer; the error is the one that is none. With dots tc reads an
+/// IPv4 address, which has four.
+fn link_octets(text: &str) -> Result<Vec<u8>, &str> {
+    let separator = if text.contains('.') { '.' } else { ':' };
+    text.split(separator).take(6).map(|part| octet(part).ok_or(part)).collect()
+}
+
+/// A number that C's `%x` reads, up to 255; what follows its digits is not looked at.
+fn octet(text: &str) -> Option<u8> {
+    let digits = text.trim_start();
+    let digits = digits.strip_prefix('+').unwrap_or(digits);
+    let digits = digits.strip_prefix("0x").unwrap_or(digits);
+    let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+    u8::from_str_radix(&digits[..end], 16).ok()
+}
+
+/// The octets of a link address as one number.
+fn number_of(octets: [u8; 6]) -> u128 {
+    octets.into_iter().fold(0, |address, octet| address << 8 | u128::from(octet))
 }
 
 fn illegal(name: &str, text: &str, place: usize) -> Refusal {

@@ -1,6 +1,6 @@
 //! matchall: its words, and how it is listed.
 
-use super::row::{Given, ListedFilter, Read, Row, class, no_card, number};
+use super::row::{Given, ListedFilter, Read, Row, both_skipped, class, no_card, number};
 use crate::json::Json;
 use crate::tc::action;
 use crate::tc::show::Entry;
@@ -17,7 +17,7 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
     if words.peek().is_none() {
         return Ok(Read { handle: number, ..Read::default() });
     }
-    let (mut params, mut actions) = (MatchallParams::default(), Vec::new());
+    let (mut params, mut actions, mut only_card) = (MatchallParams::default(), Vec::new(), None);
     while let Some(word) = words.take() {
         match word {
             _ if begins(word, "classid") || word == "flowid" => params.classid = Some(class(words)?),
@@ -29,7 +29,7 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
                     words.need()?;
                 }
             }
-            "skip_sw" => return Err(no_card(words.last())),
+            "skip_sw" => only_card = Some(words.last()),
             "help" => return Err(Refusal { stderr: MATCHALL.help(), code: 1, ..Refusal::default() }),
             _ => {
                 return Err(Refusal::new(1, format!("What is \"{word}\"?"))
@@ -38,6 +38,9 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
                     .remedy("matchall takes classid (or flowid) and a class, and action."));
             }
         }
+    }
+    if let Some(place) = only_card {
+        return Err(if params.skip_hw { both_skipped(place) } else { no_card(place) });
     }
     Ok(Read { handle: number, params: Some(FilterParams::Matchall(params)), actions })
 }

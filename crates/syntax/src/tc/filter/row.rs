@@ -66,7 +66,15 @@ pub(super) fn no_card(place: usize) -> Refusal {
     Refusal::new(2, "RTNETLINK answers: Operation not supported")
         .then("We have an error talking to the kernel")
         .at(place)
-        .remedy("No card here takes filters over: leave skip_sw out.")
+        .remedy(NO_CARD)
+}
+
+/// What to do about `skip_sw`.
+pub(super) const NO_CARD: &str = "No card here takes filters over: leave skip_sw out.";
+
+/// `skip_sw` and `skip_hw` of a filter for which tc itself sees that both are there.
+pub(super) fn both_skipped(place: usize) -> Refusal {
+    Refusal::new(1, "skip_hw and skip_sw are mutually exclusive").at(place).remedy(NO_CARD)
 }
 
 /// Is it a policer that was written without `action`?

@@ -1,6 +1,6 @@
 //! u32: matches by name become comparisons of 32-bit words of the header.
 
-use super::row::{Given, ListedFilter, Read, Row, came_in, no_card, old_style};
+use super::row::{Given, ListedFilter, NO_CARD, Read, Row, both_skipped, came_in, old_style};
 use crate::json::Json;
 use crate::nearest;
 use crate::number::{i32_in, u8_in, u16_in, u32_in};
@@ -46,6 +46,7 @@ struct Options {
 /// Reads the words after `u32`.
 fn options(words: &mut Words<'_>, env: &Env) -> Result<Options, Refusal> {
     let mut read = Options { params: None, order: None, actions: Vec::new() };
+    let mut only_card = None;
     if words.peek().is_none() {
         return Ok(read);
     }
@@ -94,7 +95,7 @@ fn options(words: &mut Words<'_>, env: &Env) -> Result<Options, Refusal> {
                 let bucket = sample(words).map_err(|failed| failed.named("sample", place))?;
                 params.table = params.table & 0xfff0_0000 | bucket << 12;
             }
-            "skip_sw" => return Err(no_card(words.last())),
+            "skip_sw" => only_card = Some(words.last()),
             "skip_hw" => params.skip_hw = true,
             "indev" => params.indev = Some(Indev::named(words.need()?)),
             _ if begins(word, "action") => action::replace(&mut read.actions, action::parse(words, env)?),
@@ -120,6 +121,13 @@ fn options(words: &mut Words<'_>, env: &Env) -> Result<Options, Refusal> {
                     .remedy(remedy));
             }
         }
+    }
+    if let Some(place) = only_card {
+        // Linux takes it, and then it fits no packet.
+        return Err(match params.skip_hw {
+            true => both_skipped(place),
+            false => Refusal::new(2, "tidegate: skip_sw of u32 is not supported").at(place).remedy(NO_CARD),
+        });
     }
     read.params = Some(params);
     Ok(read)

@@ -105,8 +105,8 @@ const MICROS: f64 = 1e6;
 enum Misfit {
     /// The words end.
     Incomplete(Refusal),
-    /// These lines of tc's, perhaps none.
-    Printed(String),
+    /// These lines of tc's, perhaps none, about the word at this place.
+    Printed(String, usize),
 }
 
 impl From<Refusal> for Misfit {
@@ -115,14 +115,14 @@ impl From<Refusal> for Misfit {
     }
 }
 
-fn illegal(name: &str, more: &str) -> Misfit {
-    Misfit::Printed(format!("{more}HFSC: Illegal \"{name}\"\n"))
+fn illegal(name: &str, more: &str, place: usize) -> Misfit {
+    Misfit::Printed(format!("{more}HFSC: Illegal \"{name}\"\n"), place)
 }
 
 /// A curve in either notation; tc tries the second where the first does not fit, and has complained about
 /// both by then.
 fn curve(key: &str, reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ServiceCurve, Refusal> {
-    let place = words.place();
+    let mut place = words.place();
     if words.peek().is_none() {
         return Err(Refusal::incomplete().at(place));
     }
@@ -139,7 +139,11 @@ fn curve(key: &str, reader: &Reader<'_>, words: &mut Words<'_>) -> Result<Servic
                 return Ok(curve);
             }
             Err(Misfit::Incomplete(refusal)) => return Err(refusal),
-            Err(Misfit::Printed(lines)) => text.push_str(&lines),
+            // The notation that was meant is the one that reads further.
+            Err(Misfit::Printed(lines, at)) => {
+                text.push_str(&lines);
+                place = place.max(at);
+            }
         }
     }
     text.push_str(&format!("HFSC: Illegal \"{key}\""));
@@ -156,7 +160,7 @@ fn value<'w, T>(
         return Ok(None);
     }
     words.skip();
-    read(words.need()?).map(Some).map_err(|more| illegal(name, &more))
+    read(words.need()?).map(Some).map_err(|more| illegal(name, &more, words.last()))
 }
 
 /// The value after a keyword that another word must follow.
@@ -177,7 +181,7 @@ fn by_slopes(reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ServiceCurve,
     let rate = |text: &str| reader.rate32(text);
     let m1 = value_then("m1", words, rate)?.unwrap_or(0);
     let d_us = value_then("d", words, |text| reader.time(text))?.unwrap_or(0);
-    let m2 = value("m2", words, rate)?.ok_or(Misfit::Printed(String::new()))?;
+    let m2 = value("m2", words, rate)?.ok_or(Misfit::Printed(String::new(), words.place()))?;
     Ok(ServiceCurve { m1, d_us, m2 })
 }
 
@@ -186,9 +190,10 @@ fn by_bound(reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ServiceCurve, 
     let size = |text: &str| parse_size(text).ok_or_else(String::new);
     let umax = value_then("umax", words, size)?.unwrap_or(0);
     let dmax = value_then("dmax", words, |text| reader.time(text))?.unwrap_or(0);
-    let rate = value("rate", words, |text| reader.rate32(text))?.ok_or(Misfit::Printed(String::new()))?;
+    let rate = value("rate", words, |text| reader.rate32(text))?
+        .ok_or(Misfit::Printed(String::new(), words.place()))?;
     if umax != 0 && dmax == 0 {
-        return Err(Misfit::Printed("HFSC: umax given but dmax is zero.\n".into()));
+        return Err(Misfit::Printed("HFSC: umax given but dmax is zero.\n".into(), words.last()));
     }
     let bytes = f64::from(umax) * MICROS;
     let slope = if dmax == 0 { 0.0 } else { (bytes / f64::from(dmax)).ceil() };

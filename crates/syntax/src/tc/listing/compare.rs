@@ -180,6 +180,10 @@ fn differences_of(given: &ListedObject, made: &ListedObject) -> Vec<ListingDiffe
 fn apart(given: &str, back: Option<&str>) -> String {
     match back {
         Some(back) => format!("`{}` comes back as `{}`", shown(given), shown(back)),
+        None if given.starts_with("leaf ") => format!(
+            "`{}` does not come back: that qdisc is not listed; add what `tc qdisc show` prints",
+            shown(given)
+        ),
         None => format!("`{}` does not come back", shown(given)),
     }
 }
@@ -342,7 +346,7 @@ fn is_same_value(one: &str, other: &str) -> bool {
     }
     one == other
         || by(one, other, |text| u32_in(text, 0))
-        || by(one, other, |text| parse_rate(text).filter(|_| text.contains("bit")))
+        || by(one, other, |text| parse_rate(text).filter(|_| text.contains("bit") || text.ends_with("bps")))
         || by(one, other, |text| parse_size(text).filter(|_| !text.contains("bit")))
         || by(one, other, parse_time)
         || by(one, other, parse_nanos)

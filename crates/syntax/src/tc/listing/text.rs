@@ -25,10 +25,13 @@ pub fn is_listing(text: &str) -> bool {
     }
 }
 
-/// How many bytes of blanks all lines begin with, as where a listing was copied from a page.
+/// How many bytes of blanks all lines about objects begin with, as where a listing was copied from a page; a
+/// heading may have been written before them.
 fn margin(text: &str) -> usize {
     let blanks = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
-    text.lines().filter(|line| !line.trim().is_empty()).map(blanks).min().unwrap_or(0)
+    let is_object =
+        |line: &&str| ["qdisc ", "class ", "filter "].iter().any(|word| line.trim_start().starts_with(word));
+    text.lines().filter(is_object).map(blanks).min().unwrap_or(0)
 }
 
 /// What a text lists.
@@ -37,6 +40,7 @@ pub(super) fn read(text: &str, file: usize) -> Result<Vec<ListedObject>, NotList
     let margin = margin(text);
     for (at, line) in text.lines().enumerate() {
         reader.line = at + 1;
+        let margin = margin.min(line.len() - line.trim_start_matches([' ', '\t']).len());
         reader.take(line.get(margin..).unwrap_or_default())?;
     }
     Ok(reader.objects)

@@ -1,0 +1,257 @@
+//! Commands of tc as sections of a `.network` file.
+
+use super::rows::{Key, Makes, SECTIONS, SectionRow};
+use super::values::ValueForm;
+use std::fmt::Write as _;
+
+/// A `.network` file for each device, and what systemd-networkd has no section or key for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetworkdFiles {
+    /// Each device with its file.
+    pub files: Vec<(String, String)>,
+    /// What is left out: a sentence each.
+    pub left_out: Vec<String>,
+}
+
+/// A qdisc or class with what hangs on it by name.
+struct Section {
+    device: String,
+    row: &'static SectionRow,
+    parent: String,
+    id: Option<String>,
+    /// Each key with its value, later ones instead of earlier.
+    settings: Vec<KeyValue>,
+}
+
+/// A key with its value.
+type KeyValue = (&'static str, String);
+
+/// What commands that were carried out, one after another, come to: the arguments of each call of tc.
+///
+/// ```
+/// use tidegate_syntax::networkd;
+///
+/// let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+/// let commands = [words("qdisc add dev eth0 root handle 1: cake bandwidth 9mbit nat")];
+/// let written = networkd::write(&commands);
+/// let expected = "[Match]\nName=eth0\n\n[CAKE]\nParent=root\nHandle=1\nBandwidth=9M\nNAT=yes\n";
+/// assert_eq!(written.files, [("eth0".to_owned(), expected.to_owned())]);
+/// ```
+pub fn write(commands: &[Vec<String>]) -> NetworkdFiles {
+    let mut sections: Vec<Section> = Vec::new();
+    let mut left_out = Vec::new();
+    for words in commands {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        if let Err(why) = carry_out(&words, &mut sections, &mut left_out) {
+            left_out.push(format!("{why}: tc {}", words.join(" ")));
+        }
+    }
+    let mut files: Vec<(String, String)> = Vec::new();
+    for section in &sections {
+        let at = files.iter().position(|(device, _)| *device == section.device).unwrap_or_else(|| {
+            files.push((section.device.clone(), format!("[Match]\nName={}\n", section.device)));
+            files.len() - 1
+        });
+        files[at].1.push_str(&section.text());
+    }
+    NetworkdFiles { files, left_out }
+}
+
+/// Takes one command in.
+///
+/// # Errors
+/// Why it is left out as a whole.
+fn carry_out(
+    words: &[&str],
+    sections: &mut Vec<Section>,
+    left_out: &mut Vec<String>,
+) -> Result<(), &'static str> {
+    const NO_OBJECT: &str = "systemd-networkd makes qdiscs and classes only";
+    let [object, verb, rest @ ..] = words else { return Err(NO_OBJECT) };
+    let is = |word: &str, name: &str| !word.is_empty() && name.starts_with(word);
+    let is_class = is(object, "class") && !is(object, "chain");
+    if !is_class && !is(object, "qdisc") {
+        return Err(NO_OBJECT);
+    }
+    let mut head = Head::default();
+    let options = head.read(rest);
+    let device = head.device.ok_or("it names no device")?.to_owned();
+    let hook = options.first().copied().filter(|kind| matches!(*kind, "ingress" | "clsact"));
+    let parent = hook.unwrap_or(head.parent);
+    let is_it = |section: &Section| {
+        section.device == device
+            && matches!(section.row.makes, Makes::Class(_)) == is_class
+            && if is_class { section.id.as_deref() == head.id } else { section.parent == parent }
+    };
+    if is(verb, "delete") {
+        return match (is_class, parent) {
+            (false, "root") => {
+                forget_tree(sections, &device);
+                Ok(())
+            }
+            _ => {
+                let before = sections.len();
+                sections.retain(|section| !is_it(section));
+                if sections.len() < before { Ok(()) } else { Err("what it deletes is not known here") }
+            }
+        };
+    }
+    let [kind, options @ ..] = options else { return Err("it names no kind") };
+    let makes = |row: &&SectionRow| match row.makes {
+        Makes::Qdisc(None) => !is_class && hook.is_some(),
+        Makes::Qdisc(Some(own)) => !is_class && own == *kind,
+        Makes::Class(own) => is_class && own == *kind,
+    };
+    let row = SECTIONS.iter().find(makes).ok_or("systemd-networkd has no section for it")?;
+    let mut at = sections.iter().position(is_it);
+    // Another kind at the root takes all below it with the old one.
+    if at.is_some_and(|at| parent == "root" && !is_class && sections[at].row.name != row.name) {
+        forget_tree(sections, &device);
+        at = None;
+    }
+    let mut section = Section {
+        device: device.clone(),
+        row,
+        parent: parent.to_owned(),
+        // A hook has a handle of its own.
+        id: head.id.filter(|_| hook.is_none()).map(|id| id.trim_end_matches(':').to_owned()),
+        settings: Vec::new(),
+    };
+    // A change keeps what it does not name.
+    if let (Some(at), true) = (at, is(verb, "change")) {
+        section.settings = sections[at].settings.clone();
+    }
+    let unknown = section.take(options);
+    left_out.extend(unknown.into_iter().map(|words| {
+        format!(
+            "[{}] has no key for it, of {}: {words}",
+            row.name,
+            section.id.as_deref().unwrap_or(&section.parent)
+        )
+    }));
+    match at {
+        Some(at) => sections[at] = section,
+        None => sections.push(section),
+    }
+    Ok(())
+}
+
+/// Removes all of a device but its hook.
+fn forget_tree(sections: &mut Vec<Section>, device: &str) {
+    let is_hook = |section: &Section| matches!(section.row.makes, Makes::Qdisc(None));
+    sections.retain(|section| section.device != device || is_hook(section));
+}
+
+/// What stands before the kind.
+#[derive(Default)]
+struct Head<'w> {
+    device: Option<&'w str>,
+    parent: &'w str,
+    id: Option<&'w str>,
+}
+
+impl<'w> Head<'w> {
+    /// Reads it; the words from the kind on are left.
+    fn read<'s>(&mut self, words: &'s [&'w str]) -> &'s [&'w str] {
+        self.parent = "root";
+        let mut rest = words;
+        loop {
+            rest = match rest {
+                ["dev", device, rest @ ..] => {
+                    self.device = Some(device);
+                    rest
+                }
+                ["root", rest @ ..] => rest,
+                ["parent", parent, rest @ ..] => {
+                    self.parent = parent;
+                    rest
+                }
+                ["handle" | "classid", id, rest @ ..] => {
+                    self.id = Some(id);
+                    rest
+                }
+                _ => return rest,
+            };
+        }
+    }
+}
+
+impl Section {
+    /// Takes options of tc in; those that no key has are returned, neighbours together.
+    fn take(&mut self, options: &[&str]) -> Vec<String> {
+        let (mut unknown, mut rest) = (Vec::<String>::new(), options);
+        let mut was_unknown = false;
+        while let [word, more @ ..] = rest {
+            if let Some((settings, left)) = self.row.keys.iter().find_map(|key| self.setting(key, word, more))
+            {
+                for (name, value) in settings {
+                    self.settings.retain(|(known, _)| *known != name);
+                    self.settings.push((name, value));
+                }
+                (rest, was_unknown) = (left, false);
+                continue;
+            }
+            match unknown.last_mut().filter(|_| was_unknown) {
+                Some(words) => *words += &format!(" {word}"),
+                None => unknown.push((*word).to_owned()),
+            }
+            (rest, was_unknown) = (more, true);
+        }
+        unknown
+    }
+
+    /// The keys and values that a word of tc comes to with those behind it, if it is this key's; and what is
+    /// left.
+    fn setting<'s, 'w>(
+        &self,
+        key: &'static Key,
+        word: &str,
+        more: &'s [&'w str],
+    ) -> Option<(Vec<KeyValue>, &'s [&'w str])> {
+        if key.option.is_empty() {
+            return Some((vec![(key.name, key.value.by_word(word)?)], more));
+        }
+        if !key.option.split(' ').eq([own_name(word)]) {
+            return None;
+        }
+        if let ValueForm::List(form) = key.value {
+            let count = more.iter().take_while(|word| form.written(word).is_some()).count();
+            let (values, rest) = more.split_at(count);
+            let values: Option<Vec<String>> = values.iter().map(|word| form.written(word)).collect();
+            return Some((vec![(key.name, values.filter(|values| !values.is_empty())?.join(" "))], rest));
+        }
+        let [value, rest @ ..] = more else { return None };
+        let mut settings = vec![(key.name, key.value.written(value)?)];
+        // What is said behind it without a word of its own, such as a delay's jitter.
+        let next = self.row.keys.iter().find(|next| next.behind.is_some_and(|(other, _)| other == key.name));
+        if let (Some(next), [value, rest @ ..]) = (next, rest)
+            && let Some(value) = next.value.written(value)
+        {
+            settings.push((next.name, value));
+            return Some((settings, rest));
+        }
+        Some((settings, rest))
+    }
+
+    fn text(&self) -> String {
+        let mut out = format!("\n[{}]\nParent={}\n", self.row.name, self.parent);
+        if let Some(id) = &self.id {
+            let key = if matches!(self.row.makes, Makes::Class(_)) { "ClassId" } else { "Handle" };
+            let _ = writeln!(out, "{key}={id}");
+        }
+        for (name, value) in &self.settings {
+            let _ = writeln!(out, "{name}={value}");
+        }
+        out
+    }
+}
+
+/// tc's other names of one option.
+fn own_name(word: &str) -> &str {
+    match word {
+        "buffer" | "maxburst" => "burst",
+        "cbuffer" | "cmaxburst" => "cburst",
+        "minburst" => "mtu",
+        other => other,
+    }
+}
