@@ -246,8 +246,7 @@ impl Tree<'_> {
     fn qdisc(&self, qdisc: &QdiscSnapshot, depth: usize) -> Node {
         let children = self.classes_of(qdisc, depth);
         let mut sums = self.counted_by(qdisc);
-        // What packets waited without a class is the root's; a hook for arriving packets has no queue.
-        self.look(&mut sums, if qdisc.parent.is_none() { "root" } else { "" }, &children);
+        self.look(&mut sums, "root", &children);
         Node {
             id: name(qdisc),
             name: None,

@@ -34,28 +34,6 @@ fn a_line_of_json_has_the_same_figures() {
     assert_eq!([&line["device"], &line["over_ns"]], [&json!("eth0"), &json!(2_000_000_000)]);
 }
 
-/// Packets wait at the root, not at the hook for arriving packets.
-#[test]
-fn a_hook_has_no_queueing_delay() {
-    let [before, now] = [(10, 100), (12, 200)].map(|(at, packets)| {
-        let mut snapshot = snapshot(at, packets, 1000);
-        let device = &mut snapshot["devices"][0];
-        device["classes"] = json!([]);
-        device["seen"] = json!([{"class": "root", "marked": packets, "dropped": 0,
-            "sojourn_ns": [[1_048_575, packets]], "oldest_ns": 2_000_000}]);
-        read(&snapshot)
-    });
-    let interval = &device_intervals(&before, &now)[0];
-    let delays: Vec<_> = interval
-        .rows
-        .iter()
-        .map(|row| (row.id.as_str(), row.figures.p50_ns, row.figures.oldest_ns, row.figures.marks))
-        .collect();
-    let expected =
-        [("htb 1:", Some(1_048_575), Some(2_000_000), Some(50.0)), ("clsact ffff:", None, None, Some(0.0))];
-    assert_eq!(delays, expected);
-}
-
 /// What a policy calls a class is any text.
 #[test]
 fn classes_have_their_names() {
