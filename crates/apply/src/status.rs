@@ -13,7 +13,7 @@ use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::apply_command;
 use tidegate_daemon::{Result, ensure};
 use tidegate_daemon::{names_from_json, names_to_json};
-use tidegate_sys::link_monitor;
+use tidegate_sys::{link_monitor, process};
 
 /// A packet later than this makes a warning: behind it the engine gives up on making up for what it missed.
 pub const LATE_NS: u64 = tidegate_dataplane::engine::CREDIT.0;
@@ -369,7 +369,7 @@ impl Health {
         let job = &self.state["job"];
         if !job.is_null() {
             let alive =
-                user::is_alive(job["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0));
+                process::is_running(job["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0));
             json["job"] = json!({
                 "does": job["does"], "pid": job["pid"], "since": job["since"], "alive": alive, "error": job["error"],
             });

@@ -65,7 +65,7 @@ pub(crate) fn running(runtime: &RuntimeDir) -> Vec<String> {
 /// It does not end.
 pub(crate) fn end(runtime: &RuntimeDir, dev: &str) -> Result<()> {
     let lock = runtime.lock(dev);
-    let gone = |pid: u32| RuntimeDir::holder(&lock).is_none() && !is_alive(pid);
+    let gone = |pid: u32| RuntimeDir::holder(&lock).is_none() && !process::is_running(pid);
     let Some(pid) = RuntimeDir::holder(&lock) else { return clear(runtime, dev) };
     if follower(runtime, pid).is_some() {
         // Before the daemon ends: its follower would start another one at once.
@@ -105,7 +105,7 @@ pub(crate) fn follower(runtime: &RuntimeDir, daemon: u32) -> Option<u32> {
 /// # Errors
 /// It does not end.
 pub(crate) fn end_follower(runtime: &RuntimeDir, pid: u32) -> Result<()> {
-    let gone = || !runtime.followers().contains(&pid) || !is_alive(pid);
+    let gone = || !runtime.followers().contains(&pid) || !process::is_running(pid);
     process::signal_to_end(pid);
     if within(END, gone) {
         return Ok(());
@@ -127,11 +127,6 @@ fn clear(runtime: &RuntimeDir, dev: &str) -> Result<()> {
         let _ = std::fs::remove_file(runtime.socket(dev));
     }
     Ok(())
-}
-
-/// Whether a process is running. A zombie is not.
-pub(crate) fn is_alive(pid: u32) -> bool {
-    process::state_of(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
 fn within(patience: Duration, is: impl Fn() -> bool) -> bool {

@@ -5,8 +5,10 @@
 mod common;
 
 use common::computer::{Computer, done, json, op, refused, stderr};
+use common::{Place, TIDEGATE};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tidegate_netlink::encode::nft::{Batch, Expressions, NftVerdict};
 use tidegate_netlink::{Kernel, Netfilter};
@@ -839,4 +841,38 @@ fn a_policy_for_two_devices_runs_in_user_space() {
     done(&computer.tidegate(&["down", "lan0"]));
     let left = computer.tidegate(&["status"]);
     assert_eq!(left.status.code(), Some(1), "{}", stderr(&left));
+}
+
+/// In a chroot whose `/proc` is that of another process namespace, the daemon's number is another process's
+/// there.
+#[test]
+fn down_does_not_take_another_process_for_the_daemon() {
+    if common::skip() {
+        return;
+    }
+    let place = Place::new("other-proc");
+    let at = place.0.display();
+    let inner = place.script(
+        "inner.sh",
+        format!(
+            "export TIDEGATE_RUN={at}/run TIDEGATE_STATE={at}/kept\n\
+             for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do /bin/true; done\n\
+             {TIDEGATE} apply --backend user --confirm 0 {at}/policy.sh >&2 || exit\n\
+             {TIDEGATE} down; echo $?\n"
+        ),
+    );
+    place.file("policy.sh", "tc qdisc add dev eth0 root tbf rate 9mbit burst 5k latency 30ms\n");
+    // Of the numbers that the processes of the inner namespace get, all are taken in the outer one.
+    let outer = place.script(
+        "outer.sh",
+        format!(
+            "n=0; while [ $n -lt 200 ]; do sleep 1000 & n=$((n + 1)); done\n\
+             exec unshare --pid --fork sh {}\n",
+            inner.display()
+        ),
+    );
+    let words = ["shell", "--up", "20mbit", "--down", "20mbit", "--", "sh", outer.to_str().expect("text")];
+    let output = Command::new(TIDEGATE).args(words).output().expect("tidegate runs");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(stdout, "down: eth0\n0\n", "{}", stderr(&output));
 }

@@ -158,6 +158,56 @@ fn an_ordinary_user_measures_both_directions_and_fixes_them() {
     assert!(text.contains("198.51.100.7), UDP") && !text.contains("--udp"), "{text}");
 }
 
+/// A queue before the first hop is the home's, of which no policy is saved, and why is said; of a computer
+/// that forwards packets it may be the line's, and the policy is saved with a note.
+#[test]
+fn a_router_is_not_told_that_its_line_is_its_home() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("quick-router");
+    let at = place.0.display();
+    let script = place.script(
+        "all.sh",
+        format!(
+            "cd {at}; tc qdisc add dev eth0 root tbf rate 2mbit burst 5k limit 100k || exit\n\
+             measure() {{\n\
+             {TIDEGATE} quick server --time 15s --save-policy $1.toml > $1 2> $1.errors; echo $1 $?\n\
+             }}\n\
+             echo 0 > /proc/sys/net/ipv4/ip_forward; measure computer\n\
+             ip link add lan type veth peer name pc || exit\n\
+             ip address add 10.9.0.1/24 dev lan && ip link set lan up || exit\n\
+             echo 1 > /proc/sys/net/ipv4/ip_forward; measure router\n"
+        ),
+    );
+    let serve = format!("{TIDEGATE} serve --quiet --open");
+    let mut words = vec!["shell", "--up", "4mbit", "--down", "16mbit", "--buffer", "160kB"];
+    words.extend(["--server-command", &serve, "--", "sh", script.to_str().expect("text")]);
+    let output = tidegate(&words);
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(stdout, "computer 1\nrouter 1\n", "{}", String::from_utf8_lossy(&output.stderr));
+    // Of words that are wrapped.
+    let read = |name: &str| {
+        let text = std::fs::read_to_string(place.0.join(name)).unwrap_or_default();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (text, errors) = (read("computer"), read("computer.errors"));
+    assert!(text.contains(": your own network (cable, switch, Wi-Fi), or this computer."), "{text}");
+    let why = "computer.toml was not written: under uploads the queue is in your own network, so the line's \
+               upload rate is unknown";
+    // Half a policy cannot be tried.
+    assert!(text.contains("apply home.toml") && !text.contains("try home.toml"), "{text}");
+    assert!(errors.contains(why) && !place.0.join("computer.toml").exists(), "{errors}");
+    let (text, errors) = (read("router"), read("router.errors"));
+    let line = ": the line, if this computer is the router at it, and otherwise your own network.";
+    let note = "this computer forwards packets: if it is the router at the line, that is the line";
+    assert!(text.contains(line) && text.contains(note), "{text}");
+    assert!(!errors.contains("was not written"), "{errors}");
+    let saved = read("router.toml");
+    assert!(saved.contains(" up = \"1"), "{saved}");
+    assert!(saved.contains(" down = \"1"), "{saved}");
+}
+
 /// A host of others is not loaded unless that is asked for, and what would measure more is named.
 #[test]
 fn a_stranger_is_not_loaded() {

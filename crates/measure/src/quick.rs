@@ -20,6 +20,9 @@ pub struct Quick {
     pub began_ns: u64,
     /// Why it is not the whole, if it is not.
     pub partial: Option<String>,
+    /// This computer forwards packets between devices, as the router at the line does (and a host of
+    /// containers, too): then its link to the first hop may be the line.
+    pub may_be_router: bool,
     /// The hops that were pinged, the nearest first; the last is the server.
     pub places: Vec<HopResult>,
     /// The phases, in order; the first is idle.
@@ -321,8 +324,19 @@ impl Quick {
         (1..self.phases.len()).any(|phase| self.phases[phase].load == load && self.is_near(phase))
     }
 
-    /// Whether a phase's queue is before the first hop.
+    /// Whether packets wait before the first hop, and this computer may be the router at the line: then it is
+    /// unknown whether that queue is the line's or is in the user's own network.
+    pub fn may_wait_at_line_or_home(&self) -> bool {
+        self.may_be_router && (1..self.phases.len()).any(|phase| self.is_before_first_hop(phase))
+    }
+
+    /// Whether a phase's queue is in the user's own network.
     fn is_near(&self, phase: usize) -> bool {
+        !self.may_be_router && self.is_before_first_hop(phase)
+    }
+
+    /// Whether a phase's queue is before the first hop.
+    fn is_before_first_hop(&self, phase: usize) -> bool {
         let is_before_first = |stretch: Stretch| {
             stretch.after.is_none()
                 && self.places.get(stretch.before).is_some_and(|place| place.distance == Some(1))
@@ -447,13 +461,24 @@ mod tests {
 
     #[test]
     fn a_queue_before_the_first_hop_is_the_users_own() {
-        let at = |growths: &[(u64, u64)]| {
+        let line = |growths: &[(u64, u64)]| {
             let mut line = quick(growths);
             for (n, place) in line.places.iter_mut().enumerate() {
                 place.distance = Some(n as u8 + 1);
             }
-            line.is_in_own_network()
+            line
         };
+        let at = |growths: &[(u64, u64)]| line(growths).is_in_own_network();
+        // Of a router that link is the line's, as far as anyone can know.
+        let router = |growths: &[(u64, u64)]| {
+            let line = Quick { may_be_router: true, ..line(growths) };
+            let is_own = line.is_in_own_network() || line.waits_in_own_network(LoadDirection::Up);
+            (is_own, line.may_wait_at_line_or_home())
+        };
+        assert_eq!(router(&[(1, 90), (20, 95)]), (false, true));
+        assert_eq!(router(&[(1, 0), (20, 95)]), (false, false));
+        assert!(line(&[(1, 90), (20, 95)]).waits_in_own_network(LoadDirection::Up));
+        assert!(!line(&[(1, 90), (20, 95)]).may_wait_at_line_or_home());
         assert!(at(&[(1, 90), (20, 95)]));
         assert!(!at(&[(1, 0), (20, 95)]) && !at(&[(1, 0), (20, 0)]));
         assert!(!at(&[(20, 95)]), "the only hop is the server: the queue may be anywhere");

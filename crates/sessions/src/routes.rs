@@ -47,6 +47,16 @@ pub fn device(routes: &[RouteEntry], to: IpAddr) -> Option<String> {
     best.map(|route| route.device.clone())
 }
 
+/// Whether this computer forwards what it gets on a device, and has another device to forward it to.
+pub fn may_be_router(routes: &[RouteEntry], device: &str) -> bool {
+    let has_other = routes.iter().any(|route| route.device != device && route.device != "lo");
+    let forwards = |family: &str| {
+        let file = format!("/proc/sys/net/{family}/conf/{device}/forwarding");
+        std::fs::read_to_string(file).is_ok_and(|value| value.trim() != "0")
+    };
+    has_other && (forwards("ipv4") || forwards("ipv6"))
+}
+
 impl RouteEntry {
     fn takes(&self, address: IpAddr) -> bool {
         match (self.to, address) {

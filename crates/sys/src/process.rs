@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, Signal};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal};
 
 /// The most processes [`descendants`] looks at: a bound for a fork bomb.
 const MAX_PROCESSES: usize = 65_536;
@@ -195,6 +197,23 @@ pub fn state_of(pid: u32) -> Option<char> {
     stat(pid)?.trim_start().chars().next()
 }
 
+/// Whether a process of this process namespace runs: a zombie does not. The kernel is asked, not `/proc`,
+/// which in a chroot may be that of another process namespace, where the number is another process's.
+#[must_use]
+pub fn is_running(pid: u32) -> bool {
+    let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    match rustix::process::pidfd_open(raw, PidfdFlags::empty()) {
+        // It is readable once the process has ended.
+        Ok(process) => {
+            let mut ended = [PollFd::new(&process, PollFlags::IN)];
+            !rustix::event::poll(&mut ended, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+        }
+        Err(Errno::SRCH) => false,
+        // Linux before 5.3 has no such file.
+        Err(_) => state_of(pid).is_some_and(|state| !matches!(state, 'Z' | 'X')),
+    }
+}
+
 /// What `/proc` shows of a process behind its name: its state, its parent, and more.
 fn stat(pid: u32) -> Option<String> {
     // The name in brackets may hold blanks and brackets: what is of interest follows the last one.
@@ -205,6 +224,7 @@ fn stat(pid: u32) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::WaitIdOptions;
 
     #[test]
     fn we_are_below_our_parent() {
@@ -225,5 +245,18 @@ mod tests {
         assert_eq!(state_of(child.id()), Some('T'));
         child.kill().and_then(|()| child.wait()).expect("it is ours");
         assert_eq!(state_of(child.id()), None);
+    }
+
+    #[test]
+    fn a_zombie_runs_no_more() {
+        let mut child = Command::new("sleep").arg("1000").spawn().expect("it starts");
+        assert!(is_running(child.id()) && is_running(std::process::id()));
+        child.kill().expect("it is ours");
+        let (by_pid, options) =
+            (rustix::process::WaitId::Pid(Pid::from_child(&child)), WaitIdOptions::NOWAIT);
+        rustix::process::waitid(by_pid, options | WaitIdOptions::EXITED).expect("it is ours");
+        assert_eq!((state_of(child.id()), is_running(child.id())), (Some('Z'), false));
+        child.wait().expect("it is ours");
+        assert!(!is_running(child.id()) && !is_running(0) && !is_running(u32::MAX));
     }
 }

@@ -125,6 +125,9 @@ fn between(quick: &Quick, Stretch { after, before, .. }: Stretch) -> String {
 fn known_as(quick: &Quick, stretch: Stretch) -> String {
     let ends = (stretch.after.map(|after| distance(quick, after)), distance(quick, stretch.before));
     let there = match ends {
+        (None, Some(1)) if quick.may_be_router => {
+            ": the line, if this computer is the router at it, and otherwise your own network"
+        }
         (None, Some(1)) => ": your own network (cable, switch, Wi-Fi), or this computer",
         (Some(Some(1)), Some(2)) => {
             ": in a home's network the router, the modem, or the provider's end of the line"
@@ -205,9 +208,12 @@ fn predicted(one: &PredictedRtt) -> String {
     )
 }
 
-/// The command that tries the proposed policy on a line with the figures that were measured; `None` where a
-/// rate is not known: a lower bound would make another line of it.
+/// The command that tries the proposed policy on a line with the figures that were measured; `None` where the
+/// policy lacks a direction, or a rate is not known: a lower bound would make another line of it.
 fn trial(quick: &Quick) -> Option<String> {
+    if quick.remedy.as_ref().is_some_and(|remedy| remedy.missing.is_some()) {
+        return None;
+    }
     let idle = quick.pings(quick.farthest()?, 0).rtt.percentile(50.0)?;
     let file = quick.remedy.as_ref()?.saved.as_deref().map_or("home.toml".into(), shell_word);
     let mut command = format!("tidegate try {file} --rtt {}us", idle.div_ceil(1000).max(1));
@@ -319,9 +325,7 @@ fn cured_by(remedy: &Remedy) -> String {
     match &remedy.missing {
         None => "What would fix it, as a short policy:".to_owned(),
         Some(missing) => {
-            format!(
-                "What would fix it but for the {missing}, whose rate was not measured, as a short policy:"
-            )
+            format!("What would fix it but for the {missing}, whose rate is not known, as a short policy:")
         }
     }
 }
@@ -538,6 +542,36 @@ mod tests {
         assert_eq!(json(&quick)["phases"][1]["queue_before"], "isp");
         assert_eq!((&json(&quick)["up_is_full"], &json(&quick)["down"]), (&Value::Bool(true), &Value::Null));
         assert!(page(&quick).contains("Grade D"));
+    }
+
+    #[test]
+    fn a_queue_before_the_first_hop_may_be_a_routers_line() {
+        let places = vec![place("modem", 1, 1, 300), place("far", 2, 20, 300)];
+        let idle = LoadPhase { window: (0, 2000 * MS), ..LoadPhase::default() };
+        let phase = |load, up_bits, down_bits| LoadPhase {
+            load,
+            up_bits,
+            down_bits,
+            window: (2000 * MS, 4000 * MS),
+            ..LoadPhase::default()
+        };
+        let phases = vec![
+            idle,
+            phase(LoadDirection::Up, Some(5e6), None),
+            phase(LoadDirection::Down, None, Some(2e7)),
+        ];
+        let half = Remedy { missing: Some("upload".into()), ..Remedy::default() };
+        let cases = [
+            (false, ": your own network (cable, switch, Wi-Fi), or this computer."),
+            (true, ": the line, if this computer is the router at it, and otherwise your own network."),
+        ];
+        for (may_be_router, expected) in cases {
+            let (places, phases) = (places.clone(), phases.clone());
+            let quick = Quick { may_be_router, places, phases, ..Quick::default() };
+            assert!(text(&quick).contains(expected), "{}", text(&quick));
+            assert!(trial(&quick).is_some());
+            assert_eq!(trial(&Quick { remedy: Some(half.clone()), ..quick }), None, "half a policy");
+        }
     }
 
     #[test]

@@ -114,7 +114,9 @@ pub fn measure(options: &QuickOptions<'_>) -> Result<Quick> {
     let mut quick = Quick { version, again: options.again.clone(), notes, ..Quick::default() };
     carry_out(&stage, &reflectors, options, &mut quick)?;
     (options.tell)("what would fix it");
-    let device = options.dev.map(str::to_owned).or_else(|| routes::device(&routes::all(), watch.far));
+    let routes = routes::all();
+    let device = options.dev.map(str::to_owned).or_else(|| routes::device(&routes, watch.far));
+    quick.may_be_router = device.as_deref().is_some_and(|device| routes::may_be_router(&routes, device));
     let simulation =
         ExperimentWatch { stop, begin: options.simulating, seconds: options.simulated, observer: &|| None };
     let dev = device.as_deref().unwrap_or("eth0");

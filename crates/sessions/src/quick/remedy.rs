@@ -10,6 +10,12 @@ use tidegate_scenario::shell::tc_rate;
 /// Transfers at once, in the simulator.
 const FLOWS: usize = 4;
 
+/// What is said of a queue before the first hop of a computer that may be the router.
+const ROUTER: &str = "the queue is before the first router on the path, and this computer forwards packets: \
+    if it is the router at the line, that is the line, and the policy is for it; if it is a computer behind \
+    that router (a host of containers, for example), the queue is in your own network, and a better cable, \
+    switch or Wi-Fi helps instead";
+
 /// What would fix the line, tried; `None`: nothing needs to, or nothing is known of its rates. What cannot be
 /// tried is noted.
 pub(super) fn of(
@@ -19,6 +25,9 @@ pub(super) fn of(
 ) -> Option<Remedy> {
     if quick.grade()? < Grade::B {
         return None;
+    }
+    if quick.may_wait_at_line_or_home() {
+        quick.notes.push(ROUTER.into());
     }
     if quick.is_in_own_network() {
         quick.notes.push(

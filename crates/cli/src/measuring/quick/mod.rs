@@ -17,7 +17,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::time::Duration;
-use tidegate_measure::quick::{Grade, Quick, Remedy};
+use tidegate_measure::quick::{Grade, LoadDirection, Quick, Remedy};
 use tidegate_report::measuring::quick as report;
 use tidegate_sessions::Error;
 use tidegate_sessions::quick::{QuickOptions, measure};
@@ -88,16 +88,28 @@ fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
 /// Why there is no policy to save.
 fn unsaved(quick: &Quick) -> String {
     match (&quick.remedy, quick.grade()) {
+        (Some(Remedy { missing: Some(missing), .. }), _) if waits_in_own_network(quick, missing) => format!(
+            "under {missing}s the queue is in your own network, so the line's {missing} rate is unknown, and \
+            `tidegate try` needs both; measure on the router, or by cable next to it"
+        ),
         (Some(Remedy { missing: Some(missing), .. }), _) => {
             format!("the {missing} rate was not measured, and `tidegate try` needs both; see above")
         }
         (_, Some(grade)) if grade < Grade::B => "nothing needs to be fixed".to_owned(),
         (None, Some(_)) if quick.is_in_own_network() => {
-            "the queue is in your own network, where a policy for the line does not help".to_owned()
+            "the queue is in your own network, where a policy for the line does not help; measure on the \
+            router, or by cable next to it"
+                .to_owned()
         }
         (_, None) => "the line was not full, so it is unknown whether it needs a policy".to_owned(),
         _ => "no rate was measured".to_owned(),
     }
+}
+
+/// Whether the direction that a policy lacks (`upload` or `download`) was measured in the user's own network.
+fn waits_in_own_network(quick: &Quick, missing: &str) -> bool {
+    let load = if missing == "upload" { LoadDirection::Up } else { LoadDirection::Down };
+    quick.waits_in_own_network(load)
 }
 
 /// Shows how long it has gone on, where someone looks.

@@ -23,7 +23,8 @@ other host. Where echo requests are not permitted, round trips are those of UDP 
 sends back, or of TCP connections.
 
 Exit codes: 0 the line is fine (A+, A, B); 1 it is not; 2 wrong usage or input; 3 partial result, such as \
-the idle line only; 4 not permitted.
+the idle line only; 4 not permitted. They do not depend on --save-policy: where it writes no file, a \
+message on standard error says why.
 
 Examples:
   tidegate quick my-server --token token -o line.html --save-policy fix.toml
