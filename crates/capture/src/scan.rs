@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use super::error::CaptureError;
 use super::values::{Values, Variables, resolve};
 use super::words::{self, Command};
-use tidegate_policy::LinkDriver;
 use tidegate_shims::TOOLS;
 
 /// The longest script that is read, in bytes.
@@ -261,15 +260,15 @@ fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
     if line.is_empty() {
         return Ok(vec!["sh".into()]);
     }
-    if let Some(missing) = missing_interpreter(line) {
-        if is_ash(missing) {
-            return Ok(ash(words_of(line).1.filter(|option| option.starts_with('-'))));
-        }
-        return Err(CaptureError::NoInterpreter { script: path.to_owned(), interpreter: missing.to_owned() });
-    }
     let (program, option) = words_of(line);
     if is_busybox_shell(program, option) {
         return Ok(ash(None));
+    }
+    if let Some(missing) = missing_interpreter(line) {
+        if is_ash(missing) {
+            return Ok(ash(option.filter(|option| option.starts_with('-'))));
+        }
+        return Err(CaptureError::NoInterpreter { script: path.to_owned(), interpreter: missing.to_owned() });
     }
     // `#!/bin/sh /etc/rc.common`: that file runs the script, which only defines what it calls.
     if let Some(missing) = option.filter(|option| option.starts_with('/') && !Path::new(option).exists()) {
@@ -438,7 +437,7 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
     let made = made(commands, &variables);
     found.retain(|name| !made.contains(name));
     // Beside ifbs a machine has a device that leads out.
-    if !found.is_empty() && found.iter().all(|name| LinkDriver::of_name(name) == LinkDriver::Ifb) {
+    if !found.is_empty() && found.iter().all(|name| name.starts_with("ifb")) {
         found.push("eth0".to_owned());
     }
     found
@@ -596,7 +595,10 @@ mod tests {
             ("ip link add a0 type veth peer name b0; ip link set b0 up; tc qdisc show dev a0", ""),
             ("ip link add a0 type veth peer b0; ip link set b0 up; tc qdisc show dev a0", ""),
             ("ip link add link eth0 v0 type vlan id 4; tc qdisc show dev v0; tc qdisc show dev eth0", "eth0"),
-            ("modprobe ifb numifbs=1; tc qdisc add dev ifb0 root pfifo; ip link set dev ifb1 up", "ifb1"),
+            (
+                "modprobe ifb numifbs=1; tc qdisc add dev ifb0 root pfifo; ip link set dev ifb1 up",
+                "ifb1 eth0",
+            ),
         ];
         for (script, expected) in cases {
             let found = devices(&words::commands(script), &["eth7".to_owned()]);

@@ -9,8 +9,7 @@ use super::script_run::{Exit, Recorded};
 use super::usage::{short, speaks_of_usage, usage};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use tidegate_shims::TOOLS;
-use tidegate_syntax::nearest;
+use tidegate_shims::{TOOLS, nearest};
 
 /// The most warnings listed: a loop that fails a thousand times shows nothing new.
 const MAX_TROUBLES: usize = 50;

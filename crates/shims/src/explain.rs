@@ -191,7 +191,7 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
     }
     if has_words(error, "Invalid qdisc name") {
         return Some(match op.verb {
-            Verb::Replace if op.parent.sees_arriving() || op.handle.is_none() => {
+            Verb::Replace if op.parent == Handle::INGRESS || op.handle.is_none() => {
                 format!("What is there cannot be replaced by another kind; delete it first (tc qdisc del dev {dev} …).")
             }
             Verb::Replace => format!(

@@ -49,6 +49,7 @@ pub use host::Host;
 pub use machine::{Carried, Machine};
 pub use shim::ToolShim;
 pub use sysctl::sysctl_path;
+pub use tidegate_syntax::nearest;
 pub use tidegate_syntax::tc::refusal_lines;
 pub use tools::TOOLS;
 

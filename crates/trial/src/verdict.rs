@@ -776,7 +776,10 @@ mod tests {
             run.classes[0].id = "1:".into();
         };
         let text = at_the_modem(20_000_000, whole, inner);
-        assert!(text.ends_with("Give it a lower rate."), "{text}");
+        assert!(
+            text.contains("tbf 10: may send 20.0 Mbit/s") && text.ends_with("Give it a rate below that."),
+            "{text}"
+        );
         // One class below the top: its rate is sent whatever the top may send.
         let own = |trial: &mut TrialDocument| {
             (trial.tree[2].rate_bits, trial.tree[2].ceil_bits) = (Some(11_000_000), Some(11_000_000));

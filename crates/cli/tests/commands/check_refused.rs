@@ -150,7 +150,7 @@ fn a_deletion_of_another_kind_is_no_clean_up() {
         ("other-kind", "tc qdisc del dev eth0 root htb\n", "Invalid qdisc name"),
         ("other-handle", "tc qdisc del dev eth0 root handle 2:\n", "Invalid handle"),
     ] {
-        let finding = refused(&[deletion, "tc qdisc add dev eth0 root fq_codel\n"].concat(), name);
+        let finding = refused(&[deletion, "tc qdisc add dev eth0 root handle 1: fq_codel\n"].concat(), name);
         assert_eq!(finding["what"], format!("the kernel refuses this: {message}"));
         assert_eq!(finding["level"], "error");
         ends_with(&finding, "1 other command would create it again, and fail too (line 3)");

@@ -147,7 +147,7 @@ tc filter add dev eth0 parent 1: protocol ipv6 pref 7 u32 match ip protocol 1 0x
 line 6, warning R7: `match ip protocol` in a filter for IPv6: the header is another one
   it reads byte 9 of the packet: IPv6's source address
   shown: tcp 2001:db8:1::a > [2001:db8:2::7]:443 out eth0: 1:10
-  fix: match ip6 protocol
+  fix: match ip6 protocol (or, by hand, `protocol ip` if those packets are meant)
     6 (64, 66): \"ip6\"
     6 (76, 77): \"58\"
 "
@@ -349,7 +349,8 @@ fn matches_of_another_family_are_fixed_where_they_can_be() {
     };
     assert_eq!(
         fix("ipv6", "match ip tos 0xb8 0xfc"),
-        "match ip6 priority\n    6 (64, 66): \"ip6\"\n    6 (67, 70): \"priority\"\n"
+        "match ip6 priority (or, by hand, `protocol ip` if those packets are meant)\n    6 (64, 66): \"ip6\"\n    6 \
+         (67, 70): \"priority\"\n"
     );
     assert!(
         fix("ip", "match ip6 dport 22 0xffff match ip protocol 6 0xff").starts_with("match ip dport\n    6 ")

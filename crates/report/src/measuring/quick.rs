@@ -566,11 +566,13 @@ mod tests {
             (true, ": the line, if this computer is the router at it, and otherwise your own network."),
         ];
         for (may_be_router, expected) in cases {
-            let (places, phases) = (places.clone(), phases.clone());
-            let quick = Quick { may_be_router, places, phases, ..Quick::default() };
-            assert!(text(&quick).contains(expected), "{}", text(&quick));
-            assert!(trial(&quick).is_some());
-            assert_eq!(trial(&Quick { remedy: Some(half.clone()), ..quick }), None, "half a policy");
+            let with = |remedy: Option<Remedy>| {
+                let (places, phases) = (places.clone(), phases.clone());
+                Quick { may_be_router, places, phases, remedy, ..Quick::default() }
+            };
+            assert!(text(&with(None)).contains(expected), "{}", text(&with(None)));
+            assert!(trial(&with(Some(Remedy::default()))).is_some());
+            assert_eq!(trial(&with(Some(half.clone()))), None, "half a policy");
         }
     }
 

@@ -31,8 +31,8 @@ impl Setting<'_> {
     }
 }
 
-/// The sections of a text, and lines that are none of any.
-pub(super) fn sections(text: &str) -> (Vec<FileSection<'_>>, Vec<Problem>) {
+/// The sections of a text, and lines that are none of any; what is wrong with a line matters in some only.
+pub(super) fn sections(text: &str, matters: impl Fn(&str) -> bool) -> (Vec<FileSection<'_>>, Vec<Problem>) {
     let (mut sections, mut problems) = (Vec::<FileSection<'_>>::new(), Vec::new());
     for (line, raw) in (1..).zip(text.lines()) {
         let code = raw.trim();
@@ -52,10 +52,10 @@ pub(super) fn sections(text: &str) -> (Vec<FileSection<'_>>, Vec<Problem>) {
                 key_span: span_of(raw, begins, key, line),
                 value_span: span_of(raw, begins + code.len() - value.len(), value, line),
             });
-            if super::rows::find(section.name).is_some() && value.ends_with('\\') {
+            if matters(section.name) && value.ends_with('\\') {
                 problems.push(Problem::new(span, "a line that goes on is not read", "write it in one line"));
             }
-        } else if sections.last().is_none_or(|section| super::rows::find(section.name).is_some()) {
+        } else if sections.last().is_none_or(|section| matters(section.name)) {
             problems.push(Problem::new(
                 span,
                 "neither a [Section] nor KEY=VALUE, so systemd-networkd leaves the line out",

@@ -1,13 +1,13 @@
-//! Parents first: systemd-networkd carries its sections out as what they hang on is there, whatever their order
-//! in the file.
+//! Parents first: systemd-networkd carries its sections out as what they hang on is there, whatever their
+//! order in the file.
 
+use super::object::{Object, Parent};
 use super::rows::Makes;
-use super::{Object, Parent};
 use std::collections::BTreeSet;
 use tidegate_packet::Handle;
 
-/// The objects so that each stands behind its parent, else in the order of the file; and those whose parent no
-/// object is.
+/// The objects so that each stands behind its parent, else in the order of the file; and those whose parent
+/// no object is.
 pub(super) fn parents_first(objects: Vec<Object>) -> (Vec<Object>, Vec<Object>) {
     let (mut ordered, mut waiting, mut there) = (Vec::new(), objects, Made::default());
     loop {

@@ -1,11 +1,8 @@
 //! The sections about traffic control, and their keys (systemd.network(5)).
 
-use super::file::{FileSection, Setting};
 use super::values::ValueForm::{
     self, Bool, Choice, Count, Flag, Hex, Integer, List, Percent, Rate, Seconds, Size, Time,
 };
-use crate::nearest;
-use crate::short::Problem;
 
 /// What a section makes: a qdisc of a kind (of its parent's, where it is a hook), or a class of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +24,7 @@ pub(super) struct SectionRow {
     pub(super) makes: Makes,
     pub(super) keys: &'static [Key],
     /// Keys without which systemd-networkd leaves the section out.
-    needs: &'static [&'static str],
+    pub(super) needs: &'static [&'static str],
 }
 
 /// A key of a section.
@@ -105,10 +102,11 @@ pub(super) const SECTIONS: &[SectionRow] = &[
         &[
             key("Bandwidth", "bandwidth", Rate),
             key("AutoRateIngress", "", Flag("autorate-ingress")),
+            // tc takes back with it what is said of framing before.
+            key("UseRawPacketSize", "", Flag("raw")),
             key("OverheadBytes", "overhead", Integer(-64, 256)),
             key("MPUBytes", "mpu", Integer(1, 256)),
             key("CompensationMode", "", Choice(&[("none", "noatm"), ("atm", "atm"), ("ptm", "ptm")])),
-            key("UseRawPacketSize", "", Flag("raw")),
             key(
                 "FlowIsolationMode",
                 "",
@@ -244,30 +242,4 @@ const ACK_FILTER: &[(&str, &str)] = &[
 /// The row of a section.
 pub(super) fn find(name: &str) -> Option<&'static SectionRow> {
     SECTIONS.iter().find(|row| row.name == name)
-}
-
-impl SectionRow {
-    /// A key that it does not have.
-    pub(super) fn unknown(&self, setting: &Setting<'_>) -> Problem {
-        let own = match self.makes {
-            Makes::Qdisc(_) => ["Parent", "Handle"],
-            Makes::Class(_) => ["Parent", "ClassId"],
-        };
-        let known: Vec<&str> = own.into_iter().chain(self.keys.iter().map(|key| key.name)).collect();
-        let remedy = match nearest(setting.key, known.iter().copied()) {
-            Some(name) => format!("did you mean {name}=?"),
-            None => format!("its keys are {}", known.join("=, ") + "="),
-        };
-        let what =
-            format!("[{}] has no {}=, so systemd-networkd leaves the line out", self.name, setting.key);
-        Problem::new(setting.key_span, what, remedy)
-    }
-
-    /// A key that it cannot do without.
-    pub(super) fn lacks(&self, section: &FileSection<'_>) -> Option<Problem> {
-        let is_given = |name: &str| section.settings.iter().any(|setting| setting.key == name);
-        let missing = self.needs.iter().find(|name| !is_given(name))?;
-        let what = format!("[{}] without {missing}=, so systemd-networkd leaves the section out", self.name);
-        Some(Problem::new(section.heading, what, format!("write {missing}=")))
-    }
 }

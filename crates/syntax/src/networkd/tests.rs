@@ -1,3 +1,4 @@
+use super::rows::Makes;
 use super::*;
 
 fn commands(text: &str) -> Vec<String> {
@@ -55,6 +56,10 @@ fn values_are_those_of_systemd() {
     assert_eq!(of("StochasticFairnessQueueing", "PerturbPeriodSec=1min"), "sfq perturb 60");
     assert_eq!(of("PIE", "PacketLimit=5\nPacketLimit=\nPacketLimit=7"), "pie limit 7");
     assert_eq!(commands("[QDisc]\nParent=clsact\n"), ["1: qdisc replace dev eth0 clsact"]);
+    assert_eq!(
+        of("CAKE", "FirewallMark=0xff00\nOverheadBytes=128\nUseRawPacketSize=yes"),
+        "cake raw overhead 128 fwmark 65280"
+    );
     // A pattern has one that stands for all, and each name its own commands.
     let policy = read("[Match]\nName=en* wlan0\n[PFIFO]\n").unwrap();
     assert_eq!(
@@ -90,6 +95,10 @@ fn what_systemd_leaves_out_is_a_problem_with_its_place() {
         (
             "[PFIFO]\nParent=clsact",
             (2, "Parent=clsact is the place of [QDisc] alone, so systemd-networkd leaves the line out"),
+        ),
+        (
+            "[TrafficControlQueueingDiscipline]\nNetworkEmulatorDelaySec=50ms",
+            (1, "[TrafficControlQueueingDiscipline] is of systemd 244, and is not read"),
         ),
         (
             "[PFIFO]\nPacketLimit 9",

@@ -1,9 +1,6 @@
 //! Values as systemd.syntax(7) and systemd.time(7) have them, as words of tc.
 
-use super::file::Setting;
-use super::rows::Key;
-use crate::number::u16_in;
-use crate::short::Problem;
+use crate::number::{u16_in, u32_in};
 use crate::units::{parse_rate, parse_size, parse_time};
 
 /// What a key takes.
@@ -35,30 +32,9 @@ pub(super) enum ValueForm {
     List(&'static ValueForm),
 }
 
-impl Key {
-    /// The words of tc that it comes to: its lines' values, the last one's where it is not a list.
-    pub(super) fn words(&self, settings: &[&Setting<'_>]) -> Result<Vec<String>, Problem> {
-        let mut words: Vec<String> = self.option.split_whitespace().map(str::to_owned).collect();
-        let (form, used) = match self.value {
-            ValueForm::List(form) => (*form, settings),
-            form => (form, settings.last().map_or(&[][..], std::slice::from_ref)),
-        };
-        let is_list = matches!(self.value, ValueForm::List(_));
-        for setting in used {
-            let values: Vec<&str> =
-                if is_list { setting.value.split_whitespace().collect() } else { vec![setting.value] };
-            for value in values {
-                let wrong = || setting.wrong("no value for it", &form.example());
-                words.extend(form.word(value).ok_or_else(wrong)?);
-            }
-        }
-        Ok(words)
-    }
-}
-
 impl ValueForm {
     /// A value as tc has it; an empty list where tc needs no word.
-    fn word(self, text: &str) -> Option<Option<String>> {
+    pub(super) fn word(self, text: &str) -> Option<Option<String>> {
         Some(Some(match self {
             ValueForm::Rate => format!("{}bit", scaled(text, 1000)?),
             ValueForm::Size => u32::try_from(scaled(text, 1024)?).ok()?.to_string(),
@@ -67,7 +43,13 @@ impl ValueForm {
                 let micros = micros(text)?;
                 (micros % 1_000_000 == 0).then(|| (micros / 1_000_000).to_string())?
             }
-            ValueForm::Count(least) => text.parse::<u32>().ok().filter(|it| *it >= least)?.to_string(),
+            ValueForm::Count(least) => {
+                let number = match text.strip_prefix("0x") {
+                    Some(digits) => u32_in(digits, 16),
+                    None => text.parse().ok(),
+                };
+                number.filter(|it| *it >= least)?.to_string()
+            }
             ValueForm::Integer(least, most) => {
                 text.parse::<i32>().ok().filter(|it| (least..=most).contains(it))?.to_string()
             }
@@ -89,7 +71,7 @@ impl ValueForm {
     }
 
     /// What may be written, for a remedy.
-    fn example(self) -> String {
+    pub(super) fn example(self) -> String {
         match self {
             ValueForm::Rate => "write bits per second: 20M, 512K".to_owned(),
             ValueForm::Size => "write octets: 1514, 32K".to_owned(),

@@ -122,7 +122,7 @@ fn refusals() {
         ("-A OUTPUT -p foo", format!("{v} unknown protocol \"foo\" specified")),
         (
             "-A OUTPUT -j MARK",
-            format!("{v} MARK: --set-xmark, --set-mark, --and-mark, --or-mark or --xor-mark is required"),
+            format!("{v} MARK: One of the --set-xmark, --{{and,or,xor,set}}-mark options is required"),
         ),
         ("-t nope -L", format!("{v} table 'nope' does not exist")),
         ("-j ACCEPT", format!("{v} no command specified")),
