@@ -153,7 +153,7 @@ fn a_deletion_of_another_kind_is_no_clean_up() {
         let finding = refused(&[deletion, "tc qdisc add dev eth0 root handle 1: fq_codel\n"].concat(), name);
         assert_eq!(finding["what"], format!("the kernel refuses this: {message}"));
         assert_eq!(finding["level"], "error");
-        ends_with(&finding, "1 other command would create it again, and fail too (line 3)");
+        ends_with(&finding, "1 other command would create it again, and fail too (line 4)");
         let fix = finding["fix"]["what"].as_str().expect("a remedy");
         assert!(fix.starts_with("What is there is prio 1: on eth0"), "{fix}");
     }
