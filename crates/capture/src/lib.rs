@@ -88,7 +88,7 @@ pub use run::{devices_of, run_in_turn, run_script};
 pub use sandbox::{available, played_by};
 #[cfg(feature = "run")]
 pub use scan::check_program;
-pub use script_run::{Exit, Recorded, ScriptRun};
+pub use script_run::{Exit, Recorded, ScriptRun, asks};
 #[cfg(feature = "run")]
 pub use shell::Shell;
 #[cfg(feature = "run")]

@@ -138,6 +138,14 @@ pub struct ScriptRun {
     pub remarks: Vec<Trouble>,
 }
 
+/// What a line that asks a question gets here, behind its number.
+pub fn asks(line: &SourceLine) -> String {
+    format!(
+        "asks a question (`{}`), and here standard input is empty: give the answer as an argument or a variable",
+        tidegate_text::line(line.text.trim())
+    )
+}
+
 impl ScriptRun {
     /// What is not in the result because of how the script was run, or of what is not here: a sentence each.
     pub fn caveats(&self) -> impl Iterator<Item = &String> {

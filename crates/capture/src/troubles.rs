@@ -5,7 +5,7 @@ use super::error::{GIVE_ARGUMENTS, SHELL, Trouble, TroubleKind};
 use super::few::first_few;
 use super::lines::Finder;
 use super::place::SourceLine;
-use super::script_run::{Exit, Recorded};
+use super::script_run::{Exit, Recorded, asks};
 use super::usage::{short, speaks_of_usage, usage};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -261,14 +261,8 @@ fn end(
         ),
     };
     // A question may be what the script failed or waits at, wherever it ended.
-    let condition = finder.question().map_or(String::new(), |line| {
-        format!(
-            "; line {} asks a question (`{}`), and here standard input is empty: give the answer as an \
-        argument or a variable",
-            line.line,
-            line.text.trim()
-        )
-    });
+    let condition =
+        finder.question().map_or(String::new(), |line| format!("; line {} {}", line.line, asks(&line)));
     let who = if place.is_none() { name } else { SHELL.to_owned() };
     Some(Trouble { who, place, reason, remedy: Some(remedy + &condition), kind: TroubleKind::Failed })
 }

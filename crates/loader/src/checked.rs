@@ -97,13 +97,8 @@ impl LoadedPolicy {
         let has_failed = |outcome: &&ScriptRun| outcome.unanswered.is_none() && !outcome.calls.is_empty();
         self.outcomes.iter().filter(has_failed).filter_map(|outcome| {
             let line = outcome.question.as_ref()?;
-            Some(format!(
-                "{}:{}: asks a question (`{}`), and here standard input is empty: give the answer as an argument or \
-                 a variable",
-                tidegate_text::line(&line.file.to_string_lossy()),
-                line.line,
-                tidegate_text::line(line.text.trim())
-            ))
+            let file = line.file.to_string_lossy();
+            Some(format!("{}:{}: {}", tidegate_text::line(&file), line.line, tidegate_capture::asks(line)))
         })
     }
 

@@ -1,7 +1,7 @@
 //! Policies without traffic control: every command reports them the same way, to a user who named the wrong
 //! file, or whose `tc` runs where it is not followed.
 
-use tidegate_capture::{Exit, ScriptRun, usage};
+use tidegate_capture::{Exit, ScriptRun, asks, usage};
 use tidegate_policy::netfilter::NfCommand;
 use tidegate_policy::{Op, Verb};
 
@@ -74,12 +74,7 @@ fn wish(outcomes: &[ScriptRun], lines: &[String], wanted: &[String]) -> Option<S
     let Some(question) = outcomes.iter().find_map(|outcome| outcome.question.as_ref()) else {
         return last_words(outcomes);
     };
-    Some(format!(
-        "; line {} asks a question (`{}`), and here standard input is empty: give the answer as an argument or \
-         a variable",
-        question.line,
-        tidegate_text::line(question.text.trim())
-    ))
+    Some(format!("; line {} {}", question.line, asks(question)))
 }
 
 /// The last line that a script wrote which ended well and did nothing: perhaps why.

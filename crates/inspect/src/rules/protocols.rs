@@ -195,7 +195,7 @@ fn of_another(
 ) -> Result<Option<Finding>, TooLarge> {
     let dump = &context.reading.filters[at];
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return Ok(None) };
-    // tc makes one key of matches that compare the same four octets.
+    // tc makes one key of matches that compare the same four bytes.
     let own = keys_of(step, written);
     let bytes = bytes_of(own.as_deref().unwrap_or(&u32.keys));
     let (last, others) = bytes.split_last().unwrap_or((&0, &[]));

@@ -350,7 +350,7 @@ fn priorities_of_another_htb_are_no_others() {
     assert_eq!(found.len(), 2);
 }
 
-/// tc makes one key of matches of the same four octets: what each reads is told of its own.
+/// tc makes one key of matches of the same four bytes: what each reads is told of its own.
 #[test]
 fn a_match_of_another_family_reads_its_own_bytes() {
     let of = |matches: &str| {

@@ -66,7 +66,7 @@ pub(super) fn sections(text: &str, matters: impl Fn(&str) -> bool) -> (Vec<FileS
     (sections, problems)
 }
 
-/// The place of a part of a line that begins at an octet of it.
+/// The place of a part of a line that begins at a byte of it.
 fn span_of(line: &str, begins: usize, part: &str, number: usize) -> Span {
     let from = line.get(..begins).map_or(0, |text| text.chars().count()) + 1;
     Span { line: number, from, to: from + part.chars().count().max(1) - 1 }

@@ -143,7 +143,15 @@ pub(super) const SECTIONS: &[SectionRow] = &[
                 ),
                 ..key("RTTSec", "rtt", Time)
             },
-            key("AckFilter", "", Choice(ACK_FILTER)),
+            key(
+                "AckFilter",
+                "",
+                Choice(&[
+                    ("yes", "ack-filter"),
+                    ("no", "no-ack-filter"),
+                    ("aggressive", "ack-filter-aggressive"),
+                ]),
+            ),
         ],
     ),
     qdisc("ControlledDelay", "codel", &[LIMIT, TARGET, INTERVAL, ECN, CE_THRESHOLD]),
@@ -224,19 +232,6 @@ pub(super) const SECTIONS: &[SectionRow] = &[
         "qfq",
         &[key("Weight", "weight", Integer(1, 1023)), key("MaxPacketBytes", "maxpkt", Size)],
     ),
-];
-
-/// `AckFilter=` takes a truth value too.
-const ACK_FILTER: &[(&str, &str)] = &[
-    ("yes", "ack-filter"),
-    ("no", "no-ack-filter"),
-    ("aggressive", "ack-filter-aggressive"),
-    ("true", "ack-filter"),
-    ("on", "ack-filter"),
-    ("1", "ack-filter"),
-    ("false", "no-ack-filter"),
-    ("off", "no-ack-filter"),
-    ("0", "no-ack-filter"),
 ];
 
 /// The row of a section.

@@ -171,6 +171,14 @@ fn commands_that_are_carried_out_one_after_another_leave_their_sections() {
         of("qdisc add dev eth0 root handle 1: drr\nclass add dev eth0 parent 1: classid 1:1 drr\n\
                         qdisc replace dev eth0 root pfifo limit 7");
     assert_eq!(text, "[Match]\nName=eth0\n\n[PFIFO]\nParent=root\nPacketLimit=7\n");
+    // A name is a pattern there, and no terminal's sequence.
+    for device in ["en*", "e\u{1b}[2J"] {
+        let (text, left_out) = of(&format!("qdisc add dev {device} root pfifo"));
+        assert!(
+            text.is_empty() && left_out[0].starts_with("the device's name cannot be written"),
+            "{device}"
+        );
+    }
     let (text, left_out) =
         of("filter add dev eth0 parent 1: matchall flowid 1:1\nqdisc add dev eth0 root red limit 5");
     assert_eq!(text, "");

@@ -8,7 +8,7 @@ use crate::units::{parse_rate, parse_size, parse_time};
 pub(super) enum ValueForm {
     /// Bits per second, with K, M, G or T of 1,000.
     Rate,
-    /// Octets, with K, M, G or T of 1,024.
+    /// Bytes, with K, M, G or T of 1,024.
     Size,
     /// A time, seconds where it has no unit.
     Time,
@@ -64,6 +64,8 @@ impl ValueForm {
             ValueForm::Bool(yes, no) => if truth(text)? { yes } else { no }.to_owned(),
             ValueForm::Flag(yes) => return Some(truth(text)?.then(|| yes.to_owned())),
             ValueForm::Choice(choices) => {
+                // A choice may have yes and no among its words.
+                let text = truth(text).map_or(text, |is| if is { "yes" } else { "no" });
                 choices.iter().find(|(word, _)| *word == text).map(|(_, word)| (*word).to_owned())?
             }
             ValueForm::List(form) => return form.word(text),
@@ -74,7 +76,7 @@ impl ValueForm {
     pub(super) fn example(self) -> String {
         match self {
             ValueForm::Rate => "write bits per second: 20M, 512K".to_owned(),
-            ValueForm::Size => "write octets: 1514, 32K".to_owned(),
+            ValueForm::Size => "write bytes: 1514, 32K".to_owned(),
             ValueForm::Time => "write a time with its unit: 5ms, 100us".to_owned(),
             ValueForm::Seconds => "write whole seconds: 10".to_owned(),
             ValueForm::Count(least) => format!("write a number from {least} on"),

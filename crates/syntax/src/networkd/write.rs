@@ -76,6 +76,10 @@ fn carry_out(
     let mut head = Head::default();
     let options = head.read(rest);
     let device = head.device.ok_or("it names no device")?.to_owned();
+    // `Name=` takes patterns, and a file is text.
+    if !device.chars().all(|letter| letter.is_ascii_graphic() && !"*?[]!".contains(letter)) {
+        return Err("the device's name cannot be written");
+    }
     let hook = options.first().copied().filter(|kind| matches!(*kind, "ingress" | "clsact"));
     let parent = hook.unwrap_or(head.parent);
     let is_it = |section: &Section| {

@@ -119,7 +119,7 @@ fn keys_of_a_tunnels_inside() {
     assert_eq!(names.join(","), wanted);
 }
 
-/// What tc 6.1 and 7.2 make of link addresses (asked of both): octets that are not written are what its
+/// What tc 6.1 and 7.2 make of link addresses (asked of both): bytes that are not written are what its
 /// memory holds, and a mask is read over the address.
 #[test]
 fn link_addresses_are_read_as_tc_reads_them() {
@@ -150,9 +150,9 @@ fn link_addresses_are_read_as_tc_reads_them() {
         ("1:2:3:4:5:155", "\"155\" is invalid lladdr.|Illegal \"dst_mac\""),
         ("1::2", "\"\" is invalid lladdr.|Illegal \"dst_mac\""),
         ("1:2:3:4:5:6/-1", "\"-1\" is invalid lladdr.|Illegal \"dst_mac\""),
-        // Octets of tc's memory, and masks that it makes by a shift too far.
-        ("1:2:3:4:5", "tidegate: dst_mac 1:2:3:4:5 is not supported: it has 5 of 6 octets"),
-        ("1.2.3.4", "tidegate: dst_mac 1.2.3.4 is not supported: it has 4 of 6 octets"),
+        // Bytes of tc's memory, and masks that it makes by a shift too far.
+        ("1:2:3:4:5", "tidegate: dst_mac 1:2:3:4:5 is not supported: it has 5 of 6 bytes"),
+        ("1.2.3.4", "tidegate: dst_mac 1.2.3.4 is not supported: it has 4 of 6 bytes"),
         ("1:2:3:4:5:6/0", "tidegate: a mask of 0 bits is not supported: dst_mac 1:2:3:4:5:6/0"),
         ("1:2:3:4:5:6/49", "tidegate: a mask of 49 bits is not supported: dst_mac 1:2:3:4:5:6/49"),
     ] {

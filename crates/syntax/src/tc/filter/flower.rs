@@ -353,13 +353,13 @@ impl Reader {
             Refusal { stderr: format!("\"{part}\" is invalid lladdr.\n"), code: 1, ..Refusal::default() }
                 .then(&fail().stderr)
                 .at(words.last())
-                .remedy("An address is six octets with colons, such as 02:00:00:00:00:01.")
+                .remedy("An address is six bytes with colons, such as 02:00:00:00:00:01.")
         };
         let (address, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
-        let octets = link_octets(address).map_err(wrong)?;
-        let Ok(value) = <[u8; 6]>::try_from(octets.as_slice()) else {
+        let bytes = link_bytes(address).map_err(wrong)?;
+        let Ok(value) = <[u8; 6]>::try_from(bytes.as_slice()) else {
             let what =
-                format!("tidegate: {name} {address} is not supported: it has {} of 6 octets", octets.len());
+                format!("tidegate: {name} {address} is not supported: it has {} of 6 bytes", bytes.len());
             return Err(Refusal::new(1, what).at(words.last()).remedy(
                 "tc fills the others with what its memory holds: write all six, and a mask behind `/`.",
             ));
@@ -373,13 +373,13 @@ impl Reader {
                     "tc makes another mask of it: leave {name} out where any address is meant."
                 )));
             }
-            // tc reads a mask over the address: octets that are not written are those of the address.
+            // tc reads a mask over the address: bytes that are not written are those of the address.
             Some((mask, None)) => {
-                let mut octets = value;
-                for (octet, written) in octets.iter_mut().zip(link_octets(mask).map_err(wrong)?) {
-                    *octet = written;
+                let mut bytes = value;
+                for (byte, written) in bytes.iter_mut().zip(link_bytes(mask).map_err(wrong)?) {
+                    *byte = written;
                 }
-                number_of(octets)
+                number_of(bytes)
             }
         };
         self.masked(field, number_of(value), mask);
@@ -573,15 +573,15 @@ fn mask6(length: u32) -> u128 {
     u128::MAX.checked_shl(128 - length.min(128)).unwrap_or(0)
 }
 
-/// The first six octets of a link address, or fewer; the error is the one that is none. With dots tc reads an
+/// The first six bytes of a link address, or fewer; the error is the one that is none. With dots tc reads an
 /// IPv4 address, which has four.
-fn link_octets(text: &str) -> Result<Vec<u8>, &str> {
+fn link_bytes(text: &str) -> Result<Vec<u8>, &str> {
     let separator = if text.contains('.') { '.' } else { ':' };
-    text.split(separator).take(6).map(|part| octet(part).ok_or(part)).collect()
+    text.split(separator).take(6).map(|part| hexadecimal_byte(part).ok_or(part)).collect()
 }
 
 /// A number that C's `%x` reads, up to 255; what follows its digits is not looked at.
-fn octet(text: &str) -> Option<u8> {
+fn hexadecimal_byte(text: &str) -> Option<u8> {
     let digits = text.trim_start();
     let digits = digits.strip_prefix('+').unwrap_or(digits);
     let digits = digits.strip_prefix("0x").unwrap_or(digits);
@@ -589,9 +589,9 @@ fn octet(text: &str) -> Option<u8> {
     u8::from_str_radix(&digits[..end], 16).ok()
 }
 
-/// The octets of a link address as one number.
-fn number_of(octets: [u8; 6]) -> u128 {
-    octets.into_iter().fold(0, |address, octet| address << 8 | u128::from(octet))
+/// The bytes of a link address as one number.
+fn number_of(bytes: [u8; 6]) -> u128 {
+    bytes.into_iter().fold(0, |address, byte| address << 8 | u128::from(byte))
 }
 
 fn illegal(name: &str, text: &str, place: usize) -> Refusal {
