@@ -7,6 +7,7 @@ use crate::run::text;
 use crate::script_options::{ScriptOptions, must_have_ended, show_errors};
 use anyhow::Context as _;
 use clap::ValueEnum;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tidegate_daemon::{RuntimeDir, running_policy};
@@ -125,6 +126,7 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
         ImportFormat::Batch => text::batch(carried),
         ImportFormat::Networkd => {
             let NetworkdFiles { files, left_out } = networkd::write(&calls_of_tc(&carried));
+            let left_out: Vec<String> = left_out.into_iter().chain(of_other_tools(&carried)).collect();
             left_out
                 .iter()
                 .for_each(|what| eprintln!("tidegate import: left out: {}", tidegate_text::line(what)));
@@ -141,6 +143,17 @@ fn calls_of_tc(carried: &[&Carried]) -> Vec<Vec<String>> {
         one.words.split_first().filter(|(tool, _)| *tool == "tc").map(|(_, rest)| rest.to_vec())
     };
     carried.iter().filter_map(of_tc).collect()
+}
+
+/// What other tools did, which systemd-networkd leaves to others: a sentence for each tool.
+fn of_other_tools(carried: &[&Carried]) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let tools = carried.iter().filter_map(|one| one.words.first()).filter(|tool| *tool != "tc");
+    tools.for_each(|tool| *counts.entry(tool).or_insert(0) += 1);
+    let sentence = |(tool, count): (&str, usize)| {
+        format!("{count} {} of {tool}", if count == 1 { "command" } else { "commands" })
+    };
+    counts.into_iter().map(sentence).collect()
 }
 
 /// The files one after another, each with its name.

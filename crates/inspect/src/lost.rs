@@ -226,7 +226,7 @@ fn makes(step: &Step) -> Vec<Thing> {
 }
 
 /// Chains that tables have, and targets that are no chains.
-const KERNELS: [&str; 22] = [
+const BUILT_IN: [&str; 22] = [
     "PREROUTING",
     "INPUT",
     "FORWARD",
@@ -283,7 +283,7 @@ fn needs(step: &Step) -> Vec<Thing> {
     let chains: Vec<&Word> = ["-A", "-I", "-j"].iter().filter_map(|keyword| step.after(keyword)).collect();
     if !chains.is_empty() {
         // The kernel has chains and targets of its own.
-        let named = chains.iter().filter(|chain| !KERNELS.contains(&chain.text.as_str()));
+        let named = chains.iter().filter(|chain| !BUILT_IN.contains(&chain.text.as_str()));
         return named.map(|chain| chain_of(step, &chain.text)).collect();
     }
     let Some(dev) = step.after("dev").map(|word| word.text.clone()) else { return Vec::new() };

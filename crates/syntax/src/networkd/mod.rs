@@ -83,7 +83,7 @@ pub fn read(text: &str) -> Result<NetworkdPolicy, Vec<Problem>> {
     }));
     let (devices, mut notes) = devices(&sections);
     notes.extend(unread(&sections));
-    let (ordered, orphans) = order::parents_first(objects);
+    let (ordered, orphans) = order::parents_first(objects, |object| object.place);
     // What a section with a mistake would have made is no object here.
     if problems.is_empty() {
         problems.extend(orphans.iter().map(Object::without_parent));

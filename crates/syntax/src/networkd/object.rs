@@ -1,13 +1,13 @@
 //! A section as a qdisc or a class: its settings as words of tc.
 
 use super::file::{FileSection, Setting};
+use super::order::{Parent, Place};
 use super::rows::{Key, Makes, SectionRow};
 use super::values::ValueForm;
 use crate::nearest;
 use crate::nft::Span;
 use crate::short::Problem;
 use crate::units::{parse_classid, parse_handle};
-use tidegate_packet::Handle;
 
 /// A command of tc that a section comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,33 +21,19 @@ pub struct NetworkdCommand {
 /// A qdisc or a class of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Object {
-    pub(super) makes: Makes,
+    pub(super) place: Place,
     /// Its section's heading.
     heading: Span,
-    pub(super) parent: Parent,
-    /// The handle of a qdisc, the number of a class.
-    pub(super) id: Option<Handle>,
     options: Vec<String>,
     pub(super) note: Option<Problem>,
-}
-
-/// What an object hangs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parent {
-    Root,
-    Ingress,
-    Clsact,
-    Of(Handle),
 }
 
 impl Object {
     pub(super) fn read(row: &'static SectionRow, section: &FileSection<'_>) -> Result<Object, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut object = Object {
-            makes: row.makes,
+            place: Place { makes: row.makes, parent: Parent::Root, id: None },
             heading: section.heading,
-            parent: Parent::Root,
-            id: None,
             options: Vec::new(),
             note: None,
         };
@@ -86,12 +72,12 @@ impl Object {
     }
 
     fn set_parent(&mut self, setting: &Setting<'_>) -> Result<(), Problem> {
-        self.parent = match setting.value {
+        self.place.parent = match setting.value {
             "root" => Parent::Root,
             "ingress" => Parent::Ingress,
             "clsact" => Parent::Clsact,
             text => {
-                let parent = parse_classid(text).filter(|id| text.contains(':') && id.major() != 0);
+                let parent = parse_classid(text).filter(|id| id.major() != 0 && id.minor() != 0);
                 Parent::Of(parent.ok_or_else(|| {
                     setting.wrong(
                         "not a parent",
@@ -100,8 +86,8 @@ impl Object {
                 })?)
             }
         };
-        let is_hook = matches!(self.parent, Parent::Ingress | Parent::Clsact);
-        let takes_hook = matches!(self.makes, Makes::Qdisc(None));
+        let is_hook = matches!(self.place.parent, Parent::Ingress | Parent::Clsact);
+        let takes_hook = matches!(self.place.makes, Makes::Qdisc(None));
         if is_hook != takes_hook {
             return Err(match takes_hook {
                 true => setting.wrong(
@@ -117,17 +103,17 @@ impl Object {
     }
 
     fn set_id(&mut self, setting: &Setting<'_>) -> Result<(), Problem> {
-        let id = match self.makes {
+        let id = match self.place.makes {
             Makes::Qdisc(_) => parse_handle(setting.value).filter(|id| id.major() != 0 && id.minor() == 0),
             Makes::Class(_) => {
                 parse_classid(setting.value).filter(|id| setting.value.contains(':') && id.major() != 0)
             }
         };
-        let remedy = match self.makes {
+        let remedy = match self.place.makes {
             Makes::Qdisc(_) => "write a hexadecimal number from 1 to ffff",
             Makes::Class(_) => "write two hexadecimal numbers with a colon: 1:10",
         };
-        self.id = Some(id.ok_or_else(|| setting.wrong("no number that tc knows", remedy))?);
+        self.place.id = Some(id.ok_or_else(|| setting.wrong("no number that tc knows", remedy))?);
         Ok(())
     }
 
@@ -135,18 +121,18 @@ impl Object {
     pub(super) fn command(&self, device: &str) -> NetworkdCommand {
         let mut words: Vec<String> = Vec::new();
         let mut say = |parts: &[&str]| words.extend(parts.iter().map(|part| (*part).to_owned()));
-        let (object, kind) = match self.makes {
+        let (object, kind) = match self.place.makes {
             Makes::Qdisc(kind) => ("qdisc", kind),
             Makes::Class(kind) => ("class", Some(kind)),
         };
         say(&[object, "replace", "dev", device]);
-        match (self.parent, kind) {
+        match (self.place.parent, kind) {
             (Parent::Root, _) => say(&["root"]),
             (Parent::Of(parent), _) => say(&["parent", &parent.to_string()]),
             (Parent::Ingress, _) => say(&["ingress"]),
             (Parent::Clsact, _) => say(&["clsact"]),
         }
-        match (self.makes, self.id) {
+        match (self.place.makes, self.place.id) {
             (Makes::Class(_), Some(id)) => say(&["classid", &id.to_string()]),
             // A hook has its own.
             (Makes::Qdisc(Some(_)), Some(id)) => say(&["handle", &id.to_string()]),
@@ -158,7 +144,7 @@ impl Object {
     }
 
     pub(super) fn without_parent(&self) -> Problem {
-        let awaited = match (self.parent, self.id) {
+        let awaited = match (self.place.parent, self.place.id) {
             (Parent::Of(parent), _) => parent.to_string(),
             (_, Some(id)) => id.qdisc().to_string(),
             (_, None) => "a qdisc at the root".to_owned(),

@@ -1,21 +1,39 @@
 //! Parents first: systemd-networkd carries its sections out as what they hang on is there, whatever their
 //! order in the file.
 
-use super::object::{Object, Parent};
 use super::rows::Makes;
 use std::collections::BTreeSet;
 use tidegate_packet::Handle;
 
-/// The objects so that each stands behind its parent, else in the order of the file; and those whose parent
-/// no object is.
-pub(super) fn parents_first(objects: Vec<Object>) -> (Vec<Object>, Vec<Object>) {
+/// Where a qdisc or class is, and what hangs on it knows it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) makes: Makes,
+    pub(super) parent: Parent,
+    /// The handle of a qdisc, the number of a class.
+    pub(super) id: Option<Handle>,
+}
+
+/// What a qdisc or class hangs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parent {
+    /// The device; of a class, the qdisc that its number names.
+    Root,
+    Ingress,
+    Clsact,
+    Of(Handle),
+}
+
+/// The objects so that each stands behind its parent, else in their order; and those whose parent none is.
+pub(super) fn parents_first<T>(objects: Vec<T>, place: impl Fn(&T) -> Place) -> (Vec<T>, Vec<T>) {
     let (mut ordered, mut waiting, mut there) = (Vec::new(), objects, Made::default());
     loop {
         let before = ordered.len();
         let mut rest = Vec::with_capacity(waiting.len());
         for object in waiting {
-            if there.has_parent_of(&object) {
-                there.add(&object);
+            let place = place(&object);
+            if there.has_parent_of(place) {
+                there.add(place);
                 ordered.push(object);
             } else {
                 rest.push(object);
@@ -40,13 +58,13 @@ struct Made {
 }
 
 impl Made {
-    fn add(&mut self, object: &Object) {
-        self.root |= object.parent == Parent::Root && matches!(object.makes, Makes::Qdisc(_));
-        let Some(id) = object.id else { return };
-        match object.makes {
+    fn add(&mut self, Place { makes, parent, id }: Place) {
+        self.root |= parent == Parent::Root && matches!(makes, Makes::Qdisc(_));
+        let Some(id) = id else { return };
+        match makes {
             Makes::Class(_) => self.classes.insert(id),
             Makes::Qdisc(_) => {
-                if object.makes.has_bands() {
+                if makes.has_bands() {
                     self.with_bands.insert(id);
                 }
                 self.qdiscs.insert(id)
@@ -54,14 +72,13 @@ impl Made {
         };
     }
 
-    fn has_parent_of(&self, object: &Object) -> bool {
-        let is_class = |id: Handle| self.classes.contains(&id) || self.with_bands.contains(&id.qdisc());
-        match (object.makes, object.parent) {
-            (Makes::Class(_), Parent::Of(parent)) if parent.minor() == 0 => self.qdiscs.contains(&parent),
-            (_, Parent::Of(parent)) => is_class(parent),
+    fn has_parent_of(&self, Place { makes, parent, id }: Place) -> bool {
+        match (makes, parent) {
+            (_, Parent::Of(parent)) => {
+                self.classes.contains(&parent) || self.with_bands.contains(&parent.qdisc())
+            }
             (Makes::Qdisc(_), _) => true,
-            // The qdisc that its number names, or the root's.
-            (Makes::Class(_), _) => object.id.map_or(self.root, |id| self.qdiscs.contains(&id.qdisc())),
+            (Makes::Class(_), _) => id.map_or(self.root, |id| self.qdiscs.contains(&id.qdisc())),
         }
     }
 }

@@ -88,6 +88,7 @@ fn what_systemd_leaves_out_is_a_problem_with_its_place() {
             "[HierarchyTokenBucket]\nHandle=1\n[HierarchyTokenBucketClass]\nClassId=1:1",
             (3, "[HierarchyTokenBucketClass] without Rate=, so systemd-networkd leaves the section out"),
         ),
+        ("[PFIFO]\nParent=1:", (2, "Parent=1: is not a parent, so systemd-networkd leaves the line out")),
         (
             "[PFIFO]\nParent=1:9",
             (1, "nothing in this file makes 1:9, on which this hangs: systemd-networkd waits for it"),
@@ -122,7 +123,7 @@ fn words_of(text: &str) -> Vec<Vec<String>> {
 #[test]
 fn what_is_written_is_read_as_the_same() {
     let file = "[Match]\nName=eth0\n[HierarchyTokenBucket]\nHandle=1\nDefaultClass=20\nRateToQuantum=5\n\
-                [HierarchyTokenBucketClass]\nParent=1:\nClassId=1:1\nRate=9.5M\nCeilRate=10M\nBufferBytes=3000\n\
+                [HierarchyTokenBucketClass]\nParent=root\nClassId=1:1\nRate=9.5M\nCeilRate=10M\nBufferBytes=3000\n\
                 [HierarchyTokenBucketClass]\nParent=1:1\nClassId=1:20\nRate=1M\nPriority=2\nQuantumBytes=2K\n\
                 [NetworkEmulator]\nParent=1:20\nHandle=20\nDelayJitterSec=10ms\nLossRate=0.5%\nPacketLimit=9\n\
                 [QDisc]\nParent=clsact\n";
@@ -162,15 +163,25 @@ fn commands_that_are_carried_out_one_after_another_leave_their_sections() {
                  qdisc replace dev ifb0 root fq_codel limit 300 noecn drop_batch 3";
     let (text, left_out) = of(lines);
     let expected = "[Match]\nName=eth0\n\n[HierarchyTokenBucket]\nParent=root\nHandle=1\nDefaultClass=20\n\n\
-                    [HierarchyTokenBucketClass]\nParent=1:\nClassId=1:1\nBufferBytes=5K\nRate=2M\n\n\
+                    [HierarchyTokenBucketClass]\nParent=root\nClassId=1:1\nBufferBytes=5K\nRate=2M\n\n\
                     [NetworkEmulator]\nParent=1:1\nDelaySec=5ms\nDelayJitterSec=1ms\n---\n\
                     [Match]\nName=ifb0\n\n[FairQueueingControlledDelay]\nParent=root\nPacketLimit=300\nECN=no\n";
     assert_eq!(text, expected);
-    assert_eq!(left_out, ["[FairQueueingControlledDelay] has no key for it, of root: drop_batch 3"]);
+    assert_eq!(left_out, ["[FairQueueingControlledDelay] has no key for it, of the root: drop_batch 3"]);
     let (text, _) =
         of("qdisc add dev eth0 root handle 1: drr\nclass add dev eth0 parent 1: classid 1:1 drr\n\
                         qdisc replace dev eth0 root pfifo limit 7");
     assert_eq!(text, "[Match]\nName=eth0\n\n[PFIFO]\nParent=root\nPacketLimit=7\n");
+    // What a deletion or another kind takes with it goes, and what hangs on something left out is told.
+    let tree = "qdisc add dev eth0 root handle 1: ets bands 2\nqdisc add dev eth0 parent 1:1 handle 2: drr\n\
+                class add dev eth0 parent 2: classid 2:1 drr\n";
+    let root = "[Match]\nName=eth0\n\n[EnhancedTransmissionSelection]\nParent=root\nHandle=1\nBands=2\n";
+    for last in ["qdisc del dev eth0 parent 1:1", "qdisc replace dev eth0 parent 1:1 red limit 5"] {
+        assert_eq!(of(&format!("{tree}{last}")).0, root, "{last}");
+    }
+    let (text, left_out) = of("qdisc add dev eth0 root handle 1: hfsc\nqdisc add dev eth0 parent 1:1 pfifo");
+    assert_eq!((text.as_str(), left_out.len()), ("", 2));
+    assert_eq!(left_out[1], "what it hangs on is left out: [PFIFO] of parent 1:1");
     // A name is a pattern there, and no terminal's sequence.
     for device in ["en*", "e\u{1b}[2J"] {
         let (text, left_out) = of(&format!("qdisc add dev {device} root pfifo"));

@@ -1,8 +1,11 @@
 //! Commands of tc as sections of a `.network` file.
 
+use super::order::{Parent, Place, parents_first};
 use super::rows::{Key, Makes, SECTIONS, SectionRow};
 use super::values::ValueForm;
+use crate::units::{parse_classid, parse_handle};
 use std::fmt::Write as _;
+use tidegate_packet::Handle;
 
 /// A `.network` file for each device, and what systemd-networkd has no section or key for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,12 +16,11 @@ pub struct NetworkdFiles {
     pub left_out: Vec<String>,
 }
 
-/// A qdisc or class with what hangs on it by name.
+/// A qdisc or class.
 struct Section {
     device: String,
     row: &'static SectionRow,
-    parent: String,
-    id: Option<String>,
+    place: Place,
     /// Each key with its value, later ones instead of earlier.
     settings: Vec<KeyValue>,
 }
@@ -46,6 +48,10 @@ pub fn write(commands: &[Vec<String>]) -> NetworkdFiles {
             left_out.push(format!("{why}: tc {}", words.join(" ")));
         }
     }
+    let orphans = drop_orphans(&mut sections);
+    left_out.extend(orphans.iter().map(|section| {
+        format!("what it hangs on is left out: [{}] of {}", section.row.name, section.name())
+    }));
     let mut files: Vec<(String, String)> = Vec::new();
     for section in &sections {
         let at = files.iter().position(|(device, _)| *device == section.device).unwrap_or_else(|| {
@@ -55,6 +61,24 @@ pub fn write(commands: &[Vec<String>]) -> NetworkdFiles {
         files[at].1.push_str(&section.text());
     }
     NetworkdFiles { files, left_out }
+}
+
+/// Takes out what hangs on nothing that is there, in each device; what is left stands behind its parents.
+fn drop_orphans(sections: &mut Vec<Section>) -> Vec<Section> {
+    let mut devices: Vec<(String, Vec<Section>)> = Vec::new();
+    for section in sections.drain(..) {
+        match devices.iter_mut().find(|(device, _)| *device == section.device) {
+            Some((_, own)) => own.push(section),
+            None => devices.push((section.device.clone(), vec![section])),
+        }
+    }
+    let mut orphans = Vec::new();
+    for (_, own) in devices {
+        let (rooted, rest) = parents_first(own, |section| section.place);
+        sections.extend(rooted);
+        orphans.extend(rest);
+    }
+    orphans
 }
 
 /// Takes one command in.
@@ -81,24 +105,33 @@ fn carry_out(
         return Err("the device's name cannot be written");
     }
     let hook = options.first().copied().filter(|kind| matches!(*kind, "ingress" | "clsact"));
-    let parent = hook.unwrap_or(head.parent);
+    let parent = match (hook, head.parent) {
+        (Some("ingress"), _) => Parent::Ingress,
+        (Some(_), _) => Parent::Clsact,
+        (None, None) => Parent::Root,
+        (None, Some(text)) => match parse_classid(text).ok_or(NO_NUMBER)? {
+            Handle::ROOT => Parent::Root,
+            // A class right below its qdisc.
+            of if is_class && of.minor() == 0 => Parent::Root,
+            of => Parent::Of(of),
+        },
+    };
+    // A hook has a handle of its own.
+    let id = match head.id.filter(|_| hook.is_none()) {
+        Some(text) => Some(if is_class { parse_classid(text) } else { parse_handle(text) }.ok_or(NO_NUMBER)?),
+        None => None,
+    };
     let is_it = |section: &Section| {
         section.device == device
-            && matches!(section.row.makes, Makes::Class(_)) == is_class
-            && if is_class { section.id.as_deref() == head.id } else { section.parent == parent }
+            && matches!(section.place.makes, Makes::Class(_)) == is_class
+            && if is_class { section.place.id == id } else { section.place.parent == parent }
     };
+    let at = sections.iter().position(is_it);
     if is(verb, "delete") {
-        return match (is_class, parent) {
-            (false, "root") => {
-                forget_tree(sections, &device);
-                Ok(())
-            }
-            _ => {
-                let before = sections.len();
-                sections.retain(|section| !is_it(section));
-                if sections.len() < before { Ok(()) } else { Err("what it deletes is not known here") }
-            }
-        };
+        sections.remove(at.ok_or("what it deletes is not known here")?);
+        // What hung on it goes with it.
+        drop_orphans(sections);
+        return Ok(());
     }
     let [kind, options @ ..] = options else { return Err("it names no kind") };
     let makes = |row: &&SectionRow| match row.makes {
@@ -106,58 +139,49 @@ fn carry_out(
         Makes::Qdisc(Some(own)) => !is_class && own == *kind,
         Makes::Class(own) => is_class && own == *kind,
     };
-    let row = SECTIONS.iter().find(makes).ok_or("systemd-networkd has no section for it")?;
-    let mut at = sections.iter().position(is_it);
-    // Another kind at the root takes all below it with the old one.
-    if at.is_some_and(|at| parent == "root" && !is_class && sections[at].row.name != row.name) {
-        forget_tree(sections, &device);
-        at = None;
+    let row = SECTIONS.iter().find(makes);
+    // Another kind takes the place of a qdisc, and all below that goes with it.
+    let kept = at.filter(|at| row.is_some_and(|row| row.name == sections[*at].row.name));
+    if let (Some(at), None) = (at, kept) {
+        sections.remove(at);
+        drop_orphans(sections);
     }
-    let mut section = Section {
-        device: device.clone(),
-        row,
-        parent: parent.to_owned(),
-        // A hook has a handle of its own.
-        id: head.id.filter(|_| hook.is_none()).map(|id| id.trim_end_matches(':').to_owned()),
-        settings: Vec::new(),
-    };
+    let row = row.ok_or("systemd-networkd has no section for it")?;
+    let place = Place { makes: row.makes, parent, id };
+    let mut section = Section { device, row, place, settings: Vec::new() };
     // A change keeps what it does not name.
-    if let (Some(at), true) = (at, is(verb, "change")) {
-        section.settings = sections[at].settings.clone();
+    if let (Some(at), true) = (kept, is(verb, "change")) {
+        let old = &sections[at];
+        (section.settings, section.place.id) = (old.settings.clone(), id.or(old.place.id));
     }
     let unknown = section.take(options);
-    left_out.extend(unknown.into_iter().map(|words| {
-        format!(
-            "[{}] has no key for it, of {}: {words}",
-            row.name,
-            section.id.as_deref().unwrap_or(&section.parent)
-        )
-    }));
-    match at {
+    left_out.extend(
+        unknown
+            .into_iter()
+            .map(|words| format!("[{}] has no key for it, of {}: {words}", row.name, section.name())),
+    );
+    match kept {
         Some(at) => sections[at] = section,
         None => sections.push(section),
     }
     Ok(())
 }
 
-/// Removes all of a device but its hook.
-fn forget_tree(sections: &mut Vec<Section>, device: &str) {
-    let is_hook = |section: &Section| matches!(section.row.makes, Makes::Qdisc(None));
-    sections.retain(|section| section.device != device || is_hook(section));
-}
+/// Why a command is left out whose numbers are none.
+const NO_NUMBER: &str = "its numbers cannot be read";
 
 /// What stands before the kind.
 #[derive(Default)]
 struct Head<'w> {
     device: Option<&'w str>,
-    parent: &'w str,
+    /// `None`: the root.
+    parent: Option<&'w str>,
     id: Option<&'w str>,
 }
 
 impl<'w> Head<'w> {
     /// Reads it; the words from the kind on are left.
     fn read<'s>(&mut self, words: &'s [&'w str]) -> &'s [&'w str] {
-        self.parent = "root";
         let mut rest = words;
         loop {
             rest = match rest {
@@ -167,7 +191,7 @@ impl<'w> Head<'w> {
                 }
                 ["root", rest @ ..] => rest,
                 ["parent", parent, rest @ ..] => {
-                    self.parent = parent;
+                    self.parent = Some(parent);
                     rest
                 }
                 ["handle" | "classid", id, rest @ ..] => {
@@ -237,10 +261,28 @@ impl Section {
         Some((settings, rest))
     }
 
+    /// What tells it from others of its kind.
+    fn name(&self) -> String {
+        match (self.place.id, self.place.parent) {
+            (Some(id), _) => id.to_string(),
+            (None, Parent::Of(parent)) => format!("parent {parent}"),
+            (None, _) => "the root".to_owned(),
+        }
+    }
+
     fn text(&self) -> String {
-        let mut out = format!("\n[{}]\nParent={}\n", self.row.name, self.parent);
-        if let Some(id) = &self.id {
-            let key = if matches!(self.row.makes, Makes::Class(_)) { "ClassId" } else { "Handle" };
+        let parent = match self.place.parent {
+            Parent::Root => "root".to_owned(),
+            Parent::Ingress => "ingress".to_owned(),
+            Parent::Clsact => "clsact".to_owned(),
+            Parent::Of(parent) => parent.to_string(),
+        };
+        let mut out = format!("\n[{}]\nParent={parent}\n", self.row.name);
+        if let Some(id) = self.place.id {
+            let (key, id) = match self.row.makes {
+                Makes::Class(_) => ("ClassId", id.to_string()),
+                Makes::Qdisc(_) => ("Handle", format!("{:x}", id.major())),
+            };
             let _ = writeln!(out, "{key}={id}");
         }
         for (name, value) in &self.settings {
