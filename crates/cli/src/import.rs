@@ -130,6 +130,13 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
             left_out
                 .iter()
                 .for_each(|what| eprintln!("tidegate import: left out: {}", tidegate_text::line(what)));
+            if files.len() > 1 {
+                eprintln!(
+                    "tidegate import: these are {} files, one for each device: save each under the name that it \
+                     begins with",
+                    files.len()
+                );
+            }
             return Ok((network_files(&files), whole && left_out.is_empty()));
         }
         ImportFormat::Tc | ImportFormat::Listing => text::commands(carried),

@@ -17,16 +17,18 @@ pub fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Opti
         return None;
     }
     // Of those as near, one that goes on where the word ends.
-    let begins = |other: &str| word.iter().copied().zip(other.chars()).all(|(own, its)| own == its);
-    let by_distance = known.into_iter().map(|other| (distance(&word, other), !begins(other), other));
+    let begins = |other: &[char]| word.iter().zip(other).all(|(own, its)| own == its);
+    let by_distance = known.into_iter().map(|known| {
+        let other: Vec<char> = known.to_lowercase().chars().collect();
+        (distance(&word, &other), !begins(&other), known)
+    });
     let (away, _, near) = by_distance.min()?;
     let length = word.len().min(near.chars().count());
     (away == 0 || away == 1 && length >= 2 || away == 2 && length >= 5).then_some(near)
 }
 
 /// Letters that are missing, too many, other ones, or two that changed places.
-fn distance(word: &[char], other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
+fn distance(word: &[char], other: &[char]) -> usize {
     let mut rows = vec![(0..=other.len()).collect::<Vec<usize>>()];
     for (i, letter) in word.iter().enumerate() {
         let mut row = vec![i + 1];

@@ -224,6 +224,10 @@ fn sections_of_systemd_networkd_are_read() {
     let said = String::from_utf8_lossy(&partly.stderr).into_owned();
     let expected = "has no section for it: tc qdisc add dev eth0 root";
     assert!(partly.status.code() == Some(1) && said.contains(expected), "{said}");
+    let both = place.file("both.batch", "qdisc add dev eth0 root fq\nqdisc add dev eth1 root fq\n");
+    let both = tidegate(&["import", "--print", "networkd", both.to_str().expect("a name")]);
+    let said = String::from_utf8_lossy(&both.stderr).into_owned();
+    assert!(both.status.success() && said.contains("these are 2 files, one for each device"), "{said}");
     let explained = tidegate(&["explain", name, "udp 192.168.1.2 > 203.0.113.9:53 len 100"]);
     assert!(explained.status.success() && stdout(&explained).contains("tbf 1:"), "{}", stdout(&explained));
     let bad = place.file("bad.network", "[Match]\nName=eth0\n[CAKE]\nBandwith=9M\n");

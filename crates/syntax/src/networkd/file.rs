@@ -56,9 +56,13 @@ pub(super) fn sections(text: &str, matters: impl Fn(&str) -> bool) -> (Vec<FileS
                 problems.push(Problem::new(span, "a line that goes on is not read", "write it in one line"));
             }
         } else if sections.last().is_none_or(|section| matters(section.name)) {
+            let what = match sections.is_empty() {
+                true => "it stands before any [Section]",
+                false => "neither a [Section] nor KEY=VALUE",
+            };
             problems.push(Problem::new(
                 span,
-                "neither a [Section] nor KEY=VALUE, so systemd-networkd leaves the line out",
+                format!("{what}, so systemd-networkd leaves the line out"),
                 "correct it, or begin it with # if it is a comment",
             ));
         }

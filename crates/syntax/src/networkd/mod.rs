@@ -5,6 +5,7 @@
 //! systemd-networkd would leave out with a warning is a [`Problem`].
 
 mod file;
+mod matched;
 mod object;
 mod order;
 mod rows;
@@ -14,15 +15,18 @@ mod write;
 pub use object::NetworkdCommand;
 pub use write::{NetworkdFiles, write};
 
-use crate::nft::Span;
+use crate::nearest;
 use crate::short::Problem;
-use file::{FileSection, Setting};
+use file::FileSection;
 use object::Object;
 use rows::SECTIONS;
+use std::collections::BTreeSet;
 
-/// The most qdiscs and classes of a file, and the most devices: more would be no configuration.
+/// The most qdiscs and classes of a file, and of all its devices together: more would be no configuration.
 const MOST_OBJECTS: usize = 4096;
-const MOST_DEVICES: usize = 64;
+const MOST_COMMANDS: usize = 16_384;
+/// After so many mistakes no others are looked for.
+const MOST_PROBLEMS: usize = 200;
 
 /// What a file comes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,6 +70,8 @@ pub fn read(text: &str) -> Result<NetworkdPolicy, Vec<Problem>> {
         if objects.len() == MOST_OBJECTS {
             let what = format!("there are more than {MOST_OBJECTS} qdiscs and classes");
             problems.push(Problem::new(section.heading, what, "divide the file"));
+        }
+        if objects.len() == MOST_OBJECTS || problems.len() >= MOST_PROBLEMS {
             break;
         }
         match Object::read(row, section) {
@@ -81,12 +87,23 @@ pub fn read(text: &str) -> Result<NetworkdPolicy, Vec<Problem>> {
             "write a section of its own for each qdisc: [NetworkEmulator], [QDisc] …",
         )
     }));
-    let (devices, mut notes) = devices(&sections);
-    notes.extend(unread(&sections));
+    let (devices, mut notes) = matched::devices(&sections).unwrap_or_else(|problem| {
+        problems.push(problem);
+        Default::default()
+    });
+    for (problem, is_mistake) in unknown_sections(&sections).take(MOST_PROBLEMS) {
+        if is_mistake { problems.push(problem) } else { notes.push(problem) }
+    }
+    problems.extend(doubled(&objects));
+    if devices.len() * objects.len() > MOST_COMMANDS {
+        let what =
+            format!("it makes more than {MOST_COMMANDS} qdiscs and classes on its {} devices", devices.len());
+        problems.push(Problem::new(objects[0].heading, what, "divide the file"));
+    }
     let (ordered, orphans) = order::parents_first(objects, |object| object.place);
     // What a section with a mistake would have made is no object here.
     if problems.is_empty() {
-        problems.extend(orphans.iter().map(Object::without_parent));
+        problems.extend(orphans.iter().map(|orphan| orphan.without_parent(&orphans)));
     }
     if !problems.is_empty() {
         problems.sort_by_key(|problem| problem.span.line);
@@ -97,63 +114,74 @@ pub fn read(text: &str) -> Result<NetworkdPolicy, Vec<Problem>> {
     Ok(NetworkdPolicy { commands: commands.collect(), devices, notes })
 }
 
-/// The name of a device that stands in for those of a pattern.
-const STAND_IN: &str = "eth0";
+/// Sections of systemd.network(5) that are about other things.
+const OTHERS: [&str; 32] = [
+    "Match",
+    "Link",
+    "Network",
+    "Address",
+    "Neighbor",
+    "IPv6AddressLabel",
+    "RoutingPolicyRule",
+    "NextHop",
+    "Route",
+    "DHCP",
+    "DHCPv4",
+    "DHCPv6",
+    "DHCPPrefixDelegation",
+    "IPv6PrefixDelegation",
+    "IPv6AcceptRA",
+    "IPv6NDP",
+    "DHCPServer",
+    "DHCPServerStaticLease",
+    "IPv6SendRA",
+    "IPv6Prefix",
+    "IPv6RoutePrefix",
+    "IPv6PREF64Prefix",
+    "Bridge",
+    "BridgeFDB",
+    "BridgeMDB",
+    "LLDP",
+    "CAN",
+    "IPoIB",
+    "SR-IOV",
+    "BridgeVLAN",
+    "MobileNetwork",
+    "Prefix",
+];
 
-/// The devices that a file is for; for a pattern, or what is no name, one stands in.
-fn devices(sections: &[FileSection<'_>]) -> (Vec<String>, Vec<Problem>) {
-    let matched = sections.iter().filter(|section| section.name == "Match");
-    let names: Vec<&Setting<'_>> =
-        matched.flat_map(|section| &section.settings).filter(|setting| setting.key == "Name").collect();
-    let (mut devices, mut notes) = (Vec::<String>::new(), Vec::new());
-    for setting in &names {
-        for name in setting.value.split_whitespace() {
-            let is_pattern = name.contains(['*', '?', '[', '!']);
-            let device = if is_pattern { stand_in_for(name) } else { name.to_owned() };
-            if is_pattern {
-                let what = format!("Name={name} fits several devices: `{device}` stands for them");
-                notes.push(Problem::new(setting.value_span, what, "what is said of it holds for each"));
+/// Sections that are none of systemd's, or newer than what is known here, and whether each is a mistake: one that
+/// is nearly a section about traffic control.
+fn unknown_sections<'s>(sections: &'s [FileSection<'s>]) -> impl Iterator<Item = (Problem, bool)> + 's {
+    let is_known = |name: &str| {
+        OTHERS.contains(&name) || name == BEFORE_245 || name.starts_with("X-") || rows::find(name).is_some()
+    };
+    sections.iter().filter(move |section| !is_known(section.name)).map(|section| {
+        let (heading, name) = (section.heading, section.name);
+        let names = || SECTIONS.iter().map(|row| row.name);
+        match nearest(name, names()) {
+            Some(near) => {
+                let what = format!("[{name}] is no section, so systemd-networkd leaves it out");
+                (Problem::new(heading, what, format!("did you mean [{near}]?")), true)
             }
-            if devices.len() < MOST_DEVICES && !devices.contains(&device) {
-                devices.push(device);
+            None => {
+                let known = names().collect::<Vec<_>>().join(", ");
+                let what = format!("[{name}] is not known here, and left out");
+                (Problem::new(heading, what, format!("known are {known}")), false)
             }
         }
-    }
-    if devices.is_empty() {
-        let span = sections.first().map_or(Span { line: 1, from: 1, to: 1 }, |section| section.heading);
-        let what = format!(
-            "the file names no device (Name= in [Match]): `{STAND_IN}` stands for those that it fits"
-        );
-        notes.push(Problem::new(span, what, "what is said of it holds for each"));
-        devices.push(STAND_IN.to_owned());
-    }
-    (devices, notes)
-}
-
-/// A name that fits a pattern: `en*` gives en0.
-fn stand_in_for(pattern: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
-    let (begin, rest) = pattern.split_at(pattern.find(|letter| !is_plain(letter)).unwrap_or(pattern.len()));
-    match (begin.is_empty(), rest) {
-        (false, "*" | "?") if begin.len() < 15 => format!("{begin}0"),
-        _ => STAND_IN.to_owned(),
-    }
-}
-
-/// Sections that seem to be about traffic control, and are not known here.
-fn unread<'s>(sections: &'s [FileSection<'s>]) -> impl Iterator<Item = Problem> + 's {
-    let ends = ["Filter", "Queueing", "Class", "Scheduler", "Shaper", "Equalizer"];
-    let seems = move |section: &&FileSection<'_>| {
-        rows::find(section.name).is_none() && ends.iter().any(|end| section.name.ends_with(end))
-    };
-    sections.iter().filter(seems).map(|section| {
-        let known: Vec<&str> = SECTIONS.iter().map(|row| row.name).collect();
-        Problem::new(
-            section.heading,
-            format!("[{}] is not known here, and left out", section.name),
-            format!("known are {}", known.join(", ")),
-        )
     })
+}
+
+/// Two qdiscs in one place, or two classes of one number: only one of them can be there.
+fn doubled(objects: &[Object]) -> Vec<Problem> {
+    let (mut there, mut problems) = (BTreeSet::new(), Vec::new());
+    for object in objects.iter().filter(|object| !there.insert(object.place.key())) {
+        let what = "another section makes something in the same place, or of the same number: \
+                    only one of them can be there";
+        problems.push(Problem::new(object.heading, what, "leave one out, or correct Parent= or ClassId="));
+    }
+    problems
 }
 
 #[cfg(test)]

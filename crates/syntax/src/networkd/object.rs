@@ -23,7 +23,7 @@ pub struct NetworkdCommand {
 pub(super) struct Object {
     pub(super) place: Place,
     /// Its section's heading.
-    heading: Span,
+    pub(super) heading: Span,
     options: Vec<String>,
     pub(super) note: Option<Problem>,
 }
@@ -38,7 +38,8 @@ impl Object {
             note: None,
         };
         let mut given: Given<'_, '_> = Vec::new();
-        for setting in &section.settings {
+        // systemd leaves keys that begin so to others.
+        for setting in section.settings.iter().filter(|setting| !setting.key.starts_with("X-")) {
             let known = match setting.key {
                 "Parent" => object.set_parent(setting),
                 "Handle" if matches!(row.makes, Makes::Qdisc(_)) => object.set_id(setting),
@@ -95,7 +96,8 @@ impl Object {
                     "write Parent=clsact or Parent=ingress; others have sections of their own",
                 ),
                 false => {
-                    setting.wrong("the place of [QDisc] alone", "write Parent=root, or a class such as 1:10")
+                    let what = format!("{}={} is read of [QDisc] alone", setting.key, setting.value);
+                    Problem::new(setting.value_span, what, "write Parent=root, or a class such as 1:10")
                 }
             });
         }
@@ -143,19 +145,26 @@ impl Object {
         NetworkdCommand { words, line: self.heading.line }
     }
 
-    pub(super) fn without_parent(&self) -> Problem {
+    /// Why it is never made; `others`: those of which that is so.
+    pub(super) fn without_parent(&self, others: &[Object]) -> Problem {
         let awaited = match (self.place.parent, self.place.id) {
             (Parent::Of(parent), _) => parent.to_string(),
             (_, Some(id)) => id.qdisc().to_string(),
             (_, None) => "a qdisc at the root".to_owned(),
         };
-        Problem::new(
-            self.heading,
-            format!(
-                "nothing in this file makes {awaited}, on which this hangs: systemd-networkd waits for it"
-            ),
-            "write its section, or correct Parent=",
-        )
+        let is_made = |other: &&Object| match self.place.parent {
+            Parent::Of(parent) => other.place.id == Some(parent),
+            _ => false,
+        };
+        let what = match others.iter().any(|other| is_made(&other)) {
+            true => format!("{awaited}, on which this hangs, waits for something itself: it is never made"),
+            false => {
+                format!(
+                    "nothing in this file makes {awaited}, on which this hangs: systemd-networkd waits for it"
+                )
+            }
+        };
+        Problem::new(self.heading, what, "write its section, or correct Parent=")
     }
 }
 

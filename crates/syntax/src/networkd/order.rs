@@ -14,8 +14,20 @@ pub(super) struct Place {
     pub(super) id: Option<Handle>,
 }
 
+impl Place {
+    /// What no two of a device have in common: the number of a class, what a qdisc hangs on.
+    pub(super) fn key(self) -> (bool, Option<Handle>, Option<Parent>) {
+        match self.makes {
+            Makes::Class(_) => (true, self.id, None),
+            // A device has one hook, whatever its kind.
+            Makes::Qdisc(None) => (false, None, Some(Parent::Ingress)),
+            Makes::Qdisc(_) => (false, None, Some(self.parent)),
+        }
+    }
+}
+
 /// What a qdisc or class hangs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Parent {
     /// The device; of a class, the qdisc that its number names.
     Root,

@@ -58,7 +58,11 @@ impl ValueForm {
                 format!("{:x}", u16::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?)
             }
             ValueForm::Percent => {
-                let share: f64 = text.strip_suffix('%')?.trim_end().parse().ok()?;
+                let in_percent = [('%', 1.0), ('‰', 10.0), ('‱', 100.0)];
+                let (digits, parts) = in_percent
+                    .iter()
+                    .find_map(|(sign, parts)| Some((text.strip_suffix(*sign)?.trim_end(), parts)))?;
+                let share: f64 = digits.parse::<f64>().ok()? / parts;
                 (0.0..=100.0).contains(&share).then(|| format!("{share}%"))?
             }
             ValueForm::Bool(yes, no) => if truth(text)? { yes } else { no }.to_owned(),

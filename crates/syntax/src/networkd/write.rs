@@ -239,9 +239,9 @@ impl Section {
         if key.option.is_empty() {
             return Some((vec![(key.name, key.value.by_word(word)?)], more));
         }
-        if !key.option.split(' ').eq([own_name(word)]) {
-            return None;
-        }
+        let (first, behind) = key.option.split_once(' ').unwrap_or((key.option, ""));
+        let more = more.strip_prefix(behind.split_whitespace().collect::<Vec<_>>().as_slice());
+        let more = more.filter(|_| first == own_name(word))?;
         if let ValueForm::List(form) = key.value {
             let count = more.iter().take_while(|word| form.written(word).is_some()).count();
             let (values, rest) = more.split_at(count);
@@ -285,8 +285,10 @@ impl Section {
             };
             let _ = writeln!(out, "{key}={id}");
         }
-        for (name, value) in &self.settings {
-            let _ = writeln!(out, "{name}={value}");
+        for key in self.row.keys {
+            if let Some((name, value)) = self.settings.iter().find(|(name, _)| *name == key.name) {
+                let _ = writeln!(out, "{name}={value}");
+            }
         }
         out
     }
