@@ -64,7 +64,7 @@ impl Wanted {
         let links = links()?;
         let how = ReadOptions {
             args: options.args.clone(),
-            sandbox: options.sandbox,
+            sandbox: options.sandbox.clone(),
             without_cake,
             ..ReadOptions::default()
         };

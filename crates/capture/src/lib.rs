@@ -80,7 +80,7 @@ mod words;
 pub use confined::ConfinedProgram;
 pub use echo::{PrintFn, to_streams};
 pub use error::{CaptureError, Trouble, TroubleKind};
-pub use options::{CaptureOptions, DEFAULT_TIMEOUT, Output};
+pub use options::{CaptureOptions, DEFAULT_TIMEOUT, MAX_ANSWERS, Output};
 pub use place::{CallFrame, SourceLine, SourceWord};
 #[cfg(feature = "run")]
 pub use run::{devices_of, run_in_turn, run_script};

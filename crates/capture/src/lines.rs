@@ -33,6 +33,8 @@ pub(super) struct Finder {
     files: Vec<Source>,
     /// How many arguments the script was given.
     given: usize,
+    /// Its standard input has answers.
+    pub(super) is_answered: bool,
     variables: BTreeMap<String, Variable>,
     /// File and command of the last match.
     last: Option<(usize, usize)>,
@@ -104,6 +106,7 @@ impl Finder {
         let mut finder = Self {
             files,
             given: args.len(),
+            is_answered: false,
             variables: BTreeMap::new(),
             last: None,
             last_calls: BTreeMap::new(),
@@ -872,5 +875,21 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
                 }
             }
         }
+    }
+
+    /// A tool behind `ip netns exec` may be ip again, be named by a variable, or stand in a shell's text.
+    #[test]
+    fn calls_in_a_namespace_have_their_lines() {
+        let script = "#!/bin/bash\nTC=tc\nip netns exec a ip link set v0 up\n\
+            ip netns exec a $TC qdisc add dev v0 root fq\n\
+            ip netns exec a bash -c 'tc class add dev v0 classid 1:1 htb'\n\
+            ip netns exec a tc filter add dev v0 matchall\n";
+        let calls = [
+            "ip link set v0 up",
+            "tc qdisc add dev v0 root fq",
+            "tc class add dev v0 classid 1:1 htb",
+            "tc filter add dev v0 matchall",
+        ];
+        assert_eq!(lines_of(script, &calls), ["3", "4", "5", "6"]);
     }
 }

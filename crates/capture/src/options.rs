@@ -38,6 +38,9 @@ pub struct CaptureOptions {
     pub no_links: bool,
     /// Hide home directories and the environment.
     pub private: bool,
+    /// The lines that the script reads from its standard input; without any that is empty. Of [`MAX_ANSWERS`]
+    /// bytes at most.
+    pub answers: Vec<String>,
     /// The most processes at once; with more the run is ended.
     pub max_processes: usize,
     /// The most calls that are answered; further ones fail.
@@ -45,6 +48,9 @@ pub struct CaptureOptions {
     /// The most bytes kept of each of its two output streams; the rest is read and forgotten.
     pub max_output: usize,
 }
+
+/// The most bytes of all answers, each with its line break: they are in a pipe before the script begins.
+pub const MAX_ANSWERS: usize = 32 << 10;
 
 /// The default limit on the duration of a run.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -61,6 +67,7 @@ impl Default for CaptureOptions {
             no_overlay: false,
             no_links: false,
             private: false,
+            answers: Vec::new(),
             max_processes: 1000,
             max_calls: 100_000,
             max_output: 4 << 20,

@@ -72,6 +72,7 @@ pub fn run_in_turn(
             before(turn);
         }
         let mut finder = Finder::new(&script.files, args);
+        finder.is_answered = !options.answers.is_empty();
         let last = turn + 1 == turns.len();
         let run = session.run(&script.program(args), answer, &mut finder, last)?;
         let ended = !run.exit.is_own();
@@ -117,6 +118,7 @@ pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> ScriptRu
         missing_arguments,
         missing_files,
         unanswered,
+        namespaces: None,
         stand_in: None,
         remarks: Vec::new(),
     }

@@ -1,7 +1,7 @@
 //! What a script's text shows before it runs: its interpreter, the files it reads in, the devices and paths
 //! it names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read;
@@ -94,7 +94,9 @@ impl Script {
         let mut dirs = usual.clone();
         for (_, text) in &self.files {
             let ends = |letter: char| !(letter.is_ascii_alphanumeric() || "/._-+".contains(letter));
-            for piece in text.split(ends).filter(|piece| piece.starts_with('/')) {
+            let values = values(text);
+            let pieces = text.split(ends).chain(values.values().map(String::as_str));
+            for piece in pieces.filter(|piece| piece.starts_with('/')) {
                 let path = Path::new(piece);
                 let named = path.file_name().and_then(|name| name.to_str());
                 if let (Some(name), Some(dir)) = (named, path.parent())
@@ -196,6 +198,38 @@ fn sourced(raw: &str, variables: &Values, dir: &Path) -> Vec<PathBuf> {
         .filter(|path| path.is_file())
         .take(1)
         .collect()
+}
+
+/// The most variables that are looked at, and the longest value.
+const MAX_VALUES: usize = 256;
+const MAX_VALUE: usize = 1024;
+
+/// What lines give to variables: `D=/opt/x`, and `TC=$D/tc/tc` behind it, whose value begins with another's.
+fn values(text: &str) -> BTreeMap<&str, String> {
+    let mut values: BTreeMap<&str, String> = BTreeMap::new();
+    for line in text.lines() {
+        let line = line.trim_start();
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let Some((name, value)) = line.split_once('=').filter(|(name, _)| super::words::is_name(name)) else {
+            continue;
+        };
+        let value = value.trim_start_matches(['"', '\'']);
+        let value = &value[..value.find([' ', '\t', ';', '"', '\'']).unwrap_or(value.len())];
+        let whole = match value.strip_prefix('$') {
+            None => value.to_owned(),
+            Some(rest) => {
+                let bare = rest.trim_start_matches('{');
+                let end = bare.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+                let (other, rest) = bare.split_at(end.unwrap_or(bare.len()));
+                let Some(before) = values.get(other) else { continue };
+                format!("{before}{}", rest.trim_start_matches('}'))
+            }
+        };
+        if values.len() < MAX_VALUES && whole.len() <= MAX_VALUE && !whole.contains('$') {
+            values.insert(name, whole);
+        }
+    }
+    values
 }
 
 /// A file's name as the user would write it beside `script`, which is in `dir`.

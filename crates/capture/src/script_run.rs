@@ -132,16 +132,22 @@ pub struct ScriptRun {
     pub missing_files: Option<String>,
     /// That it asks a question whose answer is empty here, in a sentence, where it came to its end.
     pub unanswered: Option<String>,
+    /// In which of several network namespaces the calls were made, and what was configured in others, in a
+    /// sentence.
+    pub namespaces: Option<String>,
     /// That another shell than its own runs it here, in a sentence.
     pub stand_in: Option<String>,
     /// What the script's shell reads otherwise than its author may mean; no command failed because of it.
     pub remarks: Vec<Trouble>,
 }
 
+/// What to do about a question: `read` gives its variable a value, whatever it had.
+pub(crate) const ANSWER: &str = "give it with --answer TEXT, once for each question in their order";
+
 /// What a line that asks a question gets here, behind its number.
 pub fn asks(line: &SourceLine) -> String {
     format!(
-        "asks a question (`{}`), and here standard input is empty: give the answer as an argument or a variable",
+        "asks a question (`{}`), and here standard input is empty: {ANSWER}",
         tidegate_text::line(line.text.trim())
     )
 }
@@ -150,7 +156,7 @@ impl ScriptRun {
     /// What is not in the result because of how the script was run, or of what is not here: a sentence each.
     pub fn caveats(&self) -> impl Iterator<Item = &String> {
         let of_run = [&self.unfinished, &self.missing_arguments, &self.missing_files, &self.unanswered];
-        let all = of_run.into_iter().chain([&self.stand_in]);
+        let all = of_run.into_iter().chain([&self.stand_in, &self.namespaces]);
         all.flatten()
     }
 

@@ -2,7 +2,7 @@
 //! and memory.
 
 use std::ffi::OsString;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::{ChildStderr, ChildStdout};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use super::lines::Finder;
 
 use super::effect;
 use super::error::CaptureError;
-use super::options::{CaptureOptions, Output};
+use super::options::{CaptureOptions, MAX_ANSWERS, Output};
 use super::script_run::{Exit, Recorded};
 use super::wire::{self, Request};
 use tidegate_shims::{Answer, Effect, Reply};
@@ -47,6 +47,8 @@ const MAX_KEPT: usize = 256 << 20;
 pub(super) struct Session {
     sandbox: Option<Sandbox>,
     limits: Limits,
+    /// What the script reads from its standard input.
+    answers: Vec<u8>,
     stdout: Stream<ChildStdout>,
     stderr: Stream<ChildStderr>,
     /// Bytes of the calls so far.
@@ -125,6 +127,7 @@ impl Session {
         Ok(Self {
             sandbox: Some(sandbox),
             limits,
+            answers: options.answers.iter().flat_map(|line| [line.as_bytes(), b"\n"].concat()).collect(),
             stdout: Stream::new(stdout, options, Side::Output),
             stderr: Stream::new(stderr, options, Side::Errors),
             kept: 0,
@@ -154,7 +157,7 @@ impl Session {
         let exit = match &mut self.sandbox {
             None => Exit::Lost("the sandbox ended early".to_owned()),
             Some(sandbox) => {
-                sandbox.run(words).map_err(CaptureError::io("start the script"))?;
+                start(sandbox, words, &self.answers).map_err(CaptureError::io("start the script"))?;
                 let _urgent = process::Urgent::begin();
                 let exit = self.attend(&mut turn, &mut left)?;
                 notes = self
@@ -311,6 +314,20 @@ impl Session {
         }
         out || err
     }
+}
+
+/// Starts a program with what it reads from its standard input.
+fn start(sandbox: &mut Sandbox, words: &[OsString], answers: &[u8]) -> io::Result<()> {
+    if answers.is_empty() {
+        return sandbox.run(words);
+    }
+    if answers.len() > MAX_ANSWERS {
+        return Err(io::Error::other(format!("the answers are more than {MAX_ANSWERS} bytes")));
+    }
+    // A pipe holds as much without a reader.
+    let (reader, mut writer) = io::pipe()?;
+    writer.write_all(answers)?;
+    sandbox.run_reading(words, reader.as_fd())
 }
 
 /// How a run ended of which the kernel has killed a process for want of memory.

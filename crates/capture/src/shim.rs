@@ -17,8 +17,10 @@ use tidegate_sys::process;
 use super::effect;
 use super::input::{MAX_INPUT, input_name, is_stdin};
 use super::wire::{self, Request};
-use tidegate_shims::sysctl_path;
-use tidegate_shims::{Call, Reply, TOOLS};
+use tidegate_shims::{Call, Reply, TOOLS, run_in_namespace, sysctl_path};
+
+/// What tells the tools of a program in which network namespace it runs.
+const NETNS: &str = "TIDEGATE_NETNS";
 
 /// Files that scripts write to instead of calling a tool.
 pub(super) const WATCHED: [&str; 3] = [
@@ -45,6 +47,7 @@ fn shim(tool: &str, args: Vec<OsString>) -> u8 {
     }
     let args: Vec<String> = args.into_iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
     match call(tool, &args) {
+        Ok(reply) if reply.code == 0 && run_in_namespace(tool, &args).is_some() => enter(tool, &args),
         Ok(reply) => {
             // The reader may have gone (`tc … | head -1`): that is not a failure of the call.
             let _ = io::stdout().write_all(&reply.stdout);
@@ -72,6 +75,15 @@ fn shim(tool: &str, args: Vec<OsString>) -> u8 {
     }
 }
 
+/// Runs what `ip netns exec` runs; the tools that it calls say where they were called.
+fn enter(tool: &str, args: &[String]) -> u8 {
+    let Some((name, [program, words @ ..])) = run_in_namespace(tool, args) else { return 0 };
+    let error = Command::new(program).args(words).env(NETNS, name).exec();
+    let text = error.to_string();
+    eprintln!("exec of \"{program}\" failed: {}", text.split(" (os error").next().unwrap_or(&text));
+    1
+}
+
 /// Was a call that had been taken not answered any more?
 fn is_cut(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
@@ -93,6 +105,7 @@ fn call(tool: &str, args: &[String]) -> io::Result<Reply> {
             args: args.to_vec(),
             stdin,
             cwd: std::env::current_dir().unwrap_or_else(|_| "/".into()),
+            netns: std::env::var(NETNS).ok(),
         },
         issuer: process::words_of(process::parent()),
         silenced: goes_to_null(),

@@ -5,7 +5,7 @@ use super::error::{GIVE_ARGUMENTS, SHELL, Trouble, TroubleKind};
 use super::few::first_few;
 use super::lines::Finder;
 use super::place::SourceLine;
-use super::script_run::{Exit, Recorded, asks};
+use super::script_run::{ANSWER, Exit, Recorded, asks};
 use super::usage::{short, speaks_of_usage, usage};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -95,7 +95,7 @@ pub(super) fn unanswered(finder: &Finder, calls: &[Recorded], exit: &Exit) -> Op
     let line = finder.question().filter(|_| is_whole)?;
     Some(format!(
         "{}: line {} asks a question (`{}`), and here the answer is empty: what the script makes of another is \
-         not in this; give the answer as an argument or a variable",
+         not in this; {ANSWER}",
         finder.main().display(),
         line.line,
         short(line.text.trim())
@@ -322,7 +322,10 @@ impl<'a> Complaint<'a> {
         let rest = text.get(at + main.len()..)?.strip_prefix(':')?.trim_start();
         let rest = rest.strip_prefix("line ").unwrap_or(rest);
         let (number, rest) = rest.split_once(':')?;
-        Some(Self { line: number.parse().ok()?, text: rest.trim() })
+        let (line, text) = (number.parse().ok()?, rest.trim());
+        let line =
+            finder.line(line).and_then(|place| in_backquotes(finder, &place.text, text)).unwrap_or(line);
+        Some(Self { line, text })
     }
 
     /// Whether a script may have ended with this code because of it; `others`: a call that failed may have.
@@ -412,6 +415,11 @@ impl<'a> Complaint<'a> {
                 ),
                 format!("call it `{base}`, without its directory"),
             )
+        } else if name == "/dev/tty" {
+            (
+                "there is no terminal here, from which the script reads".to_owned(),
+                "let it read from standard input, and give the answer with --answer TEXT".to_owned(),
+            )
         } else if is_read {
             (
                 format!("{name}: there is no such file here, from which the script reads"),
@@ -466,6 +474,17 @@ impl<'a> Complaint<'a> {
         let who = SHELL.to_owned();
         Some(Trouble { place, who, reason, remedy: Some(remedy), kind: TroubleKind::Dialect })
     }
+}
+
+/// The line of a program that dash did not find, where the line that it gives has nothing of its name: inside
+/// backquotes it counts lines anew.
+fn in_backquotes(finder: &Finder, given: &str, complaint: &str) -> Option<usize> {
+    let name = complaint.strip_suffix("not found")?.trim_end().strip_suffix(':')?;
+    // A variable may have given the name.
+    if given.contains(name) || given.contains('$') {
+        return None;
+    }
+    finder.only_line(|line| line.contains('`') && line.contains(name))
 }
 
 /// The columns of a word in a line.

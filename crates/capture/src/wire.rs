@@ -1,7 +1,7 @@
 //! The protocol between a tool's shim and the parent over the socket: length-prefixed fields, little-endian.
 //!
-//! A request is the magic word, a byte of flags, then tool, working directory, the caller's words, the
-//! arguments and standard input (or why it could not be read), and files with their content; a reply is a
+//! A request is the magic word, a byte of flags, then tool, working directory, network namespace, the caller's words,
+//! the arguments and standard input (or why it could not be read), and files with their content; a reply is a
 //! code, whether the tool then waits, the output, the errors and what changes in the sandbox.
 
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ use super::effect;
 use tidegate_shims::FileChange;
 use tidegate_shims::{Call, Effect, Reply};
 
-const MAGIC: [u8; 4] = *b"TGC2";
+const MAGIC: [u8; 4] = *b"TGC3";
 /// The longest request, in bytes, and so the longest field: a batch file of a hundred thousand commands fits.
 pub(super) const MAX_REQUEST: usize = 32 << 20;
 /// The most arguments of one call.
@@ -20,6 +20,7 @@ const MAX_ARGS: usize = 65_536;
 const HAS_STDIN: u8 = 1;
 const SILENCED: u8 = 2;
 const REFUSED: u8 = 4;
+const IN_NAMESPACE: u8 = 8;
 
 /// A call as it travels, with what only the shim can know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,10 +62,14 @@ pub(super) fn write_request(to: &mut impl Write, request: &Request) -> io::Resul
     if request.refused.is_some() {
         flags |= REFUSED;
     }
+    if call.netns.is_some() {
+        flags |= IN_NAMESPACE;
+    }
     let mut bytes = MAGIC.to_vec();
     bytes.push(flags);
     field(&mut bytes, call.tool.as_bytes());
     field(&mut bytes, call.cwd.to_string_lossy().as_bytes());
+    field(&mut bytes, call.netns.as_deref().unwrap_or_default().as_bytes());
     list(&mut bytes, &request.issuer);
     list(&mut bytes, &call.args);
     field(&mut bytes, call.stdin.as_deref().unwrap_or_default());
@@ -86,6 +91,7 @@ pub(super) fn read_request(from: &mut impl Read) -> io::Result<Request> {
     let flags = head[4];
     let tool = read_text(from)?;
     let cwd = PathBuf::from(read_text(from)?);
+    let netns = read_text(from)?;
     let issuer = read_list(from)?;
     let args = read_list(from)?;
     let stdin = read_field(from)?;
@@ -93,7 +99,13 @@ pub(super) fn read_request(from: &mut impl Read) -> io::Result<Request> {
     let files = read_list(from)?;
     Ok(Request {
         files: files.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
-        call: Call { tool, args, stdin: (flags & HAS_STDIN != 0).then_some(stdin), cwd },
+        call: Call {
+            tool,
+            args,
+            stdin: (flags & HAS_STDIN != 0).then_some(stdin),
+            cwd,
+            netns: (flags & IN_NAMESPACE != 0).then_some(netns),
+        },
         issuer,
         silenced: flags & SILENCED != 0,
         refused: (flags & REFUSED != 0).then_some(refused),
@@ -187,6 +199,7 @@ mod tests {
                 args: vec!["-batch".into(), String::new(), "-".into()],
                 stdin: Some(b"qdisc show\n".to_vec()),
                 cwd: "/tmp".into(),
+                netns: Some("blue".into()),
             },
             issuer: vec!["sh".into(), "x.sh".into()],
             silenced: true,

@@ -257,6 +257,8 @@ fn read_anew(command: &Command) -> Vec<Command> {
     let shell = of(first).rsplit('/').next().is_some_and(|name| SHELLS.contains(&name));
     let words = match of(first) {
         "eval" => &command.words[first + 1..],
+        // What runs in a network namespace may be the same tool.
+        "ip" => return in_namespace(&command.words[first..], command),
         _ if shell && of(first + 1) == "-c" => {
             &command.words[first + 2..(first + 3).min(command.words.len())]
         }
@@ -284,6 +286,29 @@ fn read_anew(command: &Command) -> Vec<Command> {
     let made = |words: Vec<Word>| Command { words, ..command.clone() };
     all.into_iter().filter(|words| !words.is_empty()).map(made).collect()
 }
+
+/// The commands that `ip netns exec NAME` runs where they are not found in the whole: ip again, a tool by a
+/// variable, what a shell is given.
+fn in_namespace(words: &[Word], command: &Command) -> Vec<Command> {
+    let at = words.iter().position(|word| word.text == "netns");
+    let Some([exec, _, first, ..]) =
+        at.and_then(|at| words.get(at + 1..)).filter(|_| words.len() < MAX_WORDS)
+    else {
+        return Vec::new();
+    };
+    if exec.text != "exec" || first.is_literal() && !INSIDE.contains(&first.text.as_str()) {
+        return Vec::new();
+    }
+    let rest = words.iter().skip_while(|word| !std::ptr::eq(*word, first)).cloned().collect();
+    let inner = Command { words: rest, ..command.clone() };
+    let read = read_anew(&inner);
+    if read.is_empty() { vec![inner] } else { read }
+}
+
+/// What runs commands of its own behind `ip netns exec NAME`.
+const INSIDE: [&str; 7] = ["ip", "eval", "sh", "bash", "dash", "ash", "busybox"];
+/// The most words of a command in a namespace that is read again: it may be in one again.
+const MAX_WORDS: usize = 256;
 
 /// A text that is read again: variables that were kept from the first reading are filled in by the second.
 fn opened(text: &str) -> String {

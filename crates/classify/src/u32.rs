@@ -226,6 +226,10 @@ impl Tables {
         }
         let node = match handle & 0xfff {
             0 => free_number(nodes).ok_or(TcError::bare(Errno::NoSpc))?,
+            // Asked of Linux 6.1: only a handle with its table finds the filter that is there.
+            taken if nodes.iter().any(|node| node.number == taken) => {
+                return Err(TcError::bare(Errno::NoSpc));
+            }
             given => given,
         };
         if params.keys.is_empty() && params.mark.is_none() {

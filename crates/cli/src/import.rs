@@ -88,7 +88,7 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
     let how = ReadOptions {
         args: options.args.clone(),
         devices: options.dev.iter().cloned().collect(),
-        sandbox: options.sandbox.into(),
+        sandbox: (&options.sandbox).into(),
         ..ReadOptions::default()
     };
     let policies = if options.live {

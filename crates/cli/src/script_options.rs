@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use crate::values::duration;
-use tidegate_capture::DEFAULT_TIMEOUT;
+use tidegate_capture::{DEFAULT_TIMEOUT, MAX_ANSWERS};
 use tidegate_capture::{Exit, ScriptRun, Trouble};
 use tidegate_loader::{LoadedPolicy, SandboxOptions};
 use tidegate_packet::Nanos;
 use tidegate_scenario::shell::exact_time;
+use tidegate_text::shell_word;
 
 /// The longest that a script may run.
 const MAX_TIMEOUT: Duration = Duration::from_secs(86_400);
 
 /// How scripts are run.
-#[derive(clap::Args, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(clap::Args, Clone, Debug, PartialEq, Eq)]
 pub struct ScriptOptions {
     /// The longest that a script may run
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s", help_heading = "Sandbox")]
@@ -21,11 +22,17 @@ pub struct ScriptOptions {
     /// Hide home directories and the environment from scripts
     #[arg(long, help_heading = "Sandbox")]
     pub private: bool,
+    /// Look at what a script configures in this network namespace (`ip netns`)
+    #[arg(long, value_name = "NAME", help_heading = "Sandbox")]
+    pub netns: Option<String>,
+    /// A line that the script reads from its standard input; several are given in their order
+    #[arg(long, value_name = "TEXT", value_parser = answer, help_heading = "Sandbox")]
+    pub answer: Vec<String>,
 }
 
 impl Default for ScriptOptions {
     fn default() -> Self {
-        Self { timeout: DEFAULT_TIMEOUT, private: false }
+        Self { timeout: DEFAULT_TIMEOUT, private: false, netns: None, answer: Vec::new() }
     }
 }
 
@@ -37,13 +44,23 @@ impl ScriptOptions {
             let nanos = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
             line = format!(" --timeout {}", exact_time(Nanos(nanos)));
         }
-        line + if self.private { " --private" } else { "" }
+        if self.private {
+            line += " --private";
+        }
+        line + &self.choices()
+    }
+
+    /// The part of [`ScriptOptions::words`] that is about the script itself.
+    pub(crate) fn choices(&self) -> String {
+        let netns = self.netns.iter().map(|name| format!(" --netns {}", shell_word(name)));
+        netns.chain(self.answer.iter().map(|text| format!(" --answer={}", shell_word(text)))).collect()
     }
 }
 
-impl From<ScriptOptions> for SandboxOptions {
-    fn from(ScriptOptions { timeout, private }: ScriptOptions) -> SandboxOptions {
-        SandboxOptions { timeout, private }
+impl From<&ScriptOptions> for SandboxOptions {
+    fn from(ScriptOptions { timeout, private, netns, answer }: &ScriptOptions) -> SandboxOptions {
+        let (netns, answers) = (netns.clone(), answer.clone());
+        SandboxOptions { timeout: *timeout, private: *private, netns, answers }
     }
 }
 
@@ -92,6 +109,13 @@ fn errors(outcome: &ScriptRun) -> Option<String> {
     Some(shown)
 }
 
+fn answer(text: &str) -> Result<String, String> {
+    match text.len() < MAX_ANSWERS && !text.contains(['\n', '\0']) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("must be one line of less than {MAX_ANSWERS} bytes")),
+    }
+}
+
 fn time(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         time if time > MAX_TIMEOUT => Err("must be at most a day (24h)".into()),
@@ -116,6 +140,7 @@ mod tests {
             missing_arguments: None,
             missing_files: None,
             unanswered: None,
+            namespaces: None,
             stand_in: None,
             remarks: Vec::new(),
             arguments: 0,

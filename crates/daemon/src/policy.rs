@@ -18,7 +18,11 @@ pub(crate) fn read(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<W
 
 /// What the files of a policy configure.
 pub(crate) fn captured(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<LoadedPolicy> {
-    let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
+    let how = ReadOptions {
+        args: options.args.clone(),
+        sandbox: options.sandbox.clone(),
+        ..ReadOptions::default()
+    };
     let taken = tidegate_loader::read(&options.files, &how)?;
     for warning in taken.warnings() {
         say(&warning);

@@ -24,7 +24,13 @@ impl RequestHandler for Model {
         let words = request["words"].as_array().into_iter().flatten();
         let args = words.filter_map(|word| word.as_str().map(str::to_owned)).collect();
         let stdin = request["input"].as_str().map(|text| text.as_bytes().to_vec());
-        tidegate::fuzzing::calls(&[Call { tool: "tc".to_owned(), args, stdin, cwd: PathBuf::from("/") }]);
+        tidegate::fuzzing::calls(&[Call {
+            tool: "tc".to_owned(),
+            args,
+            stdin,
+            cwd: PathBuf::from("/"),
+            netns: None,
+        }]);
         tell(&json!({"asked": request["ask"]}))
     }
 }

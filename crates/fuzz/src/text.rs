@@ -24,6 +24,7 @@ fn one_call_a_line(tool: &str, bytes: &[u8]) -> Vec<Call> {
         args: line.split_whitespace().map(str::to_owned).collect(),
         stdin: None,
         cwd: PathBuf::from("/"),
+        netns: None,
     };
     text(bytes).lines().take(MAX_CALLS).map(call).collect()
 }
@@ -129,7 +130,7 @@ pub(crate) fn tool_calls(bytes: &[u8]) {
         let mut words = line.split(' ').map(str::to_owned);
         let tool = words.next().unwrap_or_default();
         let stdin = Some(input.as_bytes().to_vec());
-        Call { tool, args: words.collect(), stdin, cwd: PathBuf::from("/") }
+        Call { tool, args: words.collect(), stdin, cwd: PathBuf::from("/"), netns: None }
     };
     let calls: Vec<Call> = text.split("%%\n").take(MAX_CALLS).map(call).collect();
     fuzzing::calls(&calls);

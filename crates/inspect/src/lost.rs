@@ -269,6 +269,8 @@ fn link(step: &Step) -> Option<String> {
 /// Is the name behind `dev` missing, as where a variable was empty?
 pub(crate) fn is_unnamed(step: &Step) -> bool {
     ["tc", "ip"].contains(&step.tool.as_str())
+        // `tc qdisc dev dev eth0` has the word in the place of its verb.
+        && step.words.get(1).is_none_or(|word| word.text != "dev")
         && step.after("dev").is_some_and(|word| no_device_name(&word.text))
 }
 

@@ -84,6 +84,8 @@ pub struct PolicyModel {
     pub compiled: bool,
     /// The ports of bridges, each with its bridge.
     pub ports: Vec<(String, String)>,
+    /// Devices that commands moved here from another network namespace.
+    pub arrived: BTreeSet<String>,
     /// A later release of Linux than the kernel's: what changes until then is noted.
     pub until: Option<LinuxVersion>,
     /// And one of tc.
@@ -144,6 +146,7 @@ impl PolicyModel {
             names: ClassNames::new(),
             compiled: false,
             ports: Vec::new(),
+            arrived: BTreeSet::new(),
             until: None,
             tc_until: None,
             index,
@@ -172,7 +175,8 @@ impl PolicyModel {
 
     /// The devices that scripts must find there: no command made them.
     pub(crate) fn there_before(&self) -> impl Iterator<Item = &str> {
-        self.devices.iter().filter(|_| self.scripts).map(|(name, _)| name.as_str())
+        let is_found = |name: &&str| self.scripts && !self.arrived.contains(*name);
+        self.devices.iter().map(|(name, _)| name.as_str()).filter(is_found)
     }
 
     /// Is a device there that no command made?

@@ -27,7 +27,13 @@ pub(super) fn commands(text: &str) -> Option<Vec<ListedCall>> {
         let tool = tool.rsplit('/').next().filter(|tool| TOOLS.contains(tool))?;
         // An earlier run may have left nothing to delete.
         let clears = args.iter().any(|word| matches!(word.as_str(), "del" | "delete"));
-        let call = Call { tool: tool.into(), args: args.to_vec(), stdin: None, cwd: PathBuf::from("/") };
+        let call = Call {
+            tool: tool.into(),
+            args: args.to_vec(),
+            stdin: None,
+            cwd: PathBuf::from("/"),
+            netns: None,
+        };
         listed.push(ListedCall { may_fail: may_fail || clears, ..ListedCall::new(call, Some(number + 1)) });
     }
     Some(listed).filter(|listed| !listed.is_empty())

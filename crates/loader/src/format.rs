@@ -62,6 +62,8 @@ impl InputFormat {
 pub enum FormatError {
     /// It is empty, but for comments.
     Empty,
+    /// It is empty, but for commands behind `#`: comments, or the prompt of root.
+    BehindHash,
     /// Its first bytes or its name are those of a file of another kind, or it is no text at all: what it is,
     /// and what to do.
     NotText(&'static str),
@@ -96,6 +98,11 @@ impl fmt::Display for FormatError {
                     "{NOTHING_FOUND}: the file is empty (comments aside); name the file that holds the policy"
                 )
             }
+            FormatError::BehindHash => write!(
+                f,
+                "{NOTHING_FOUND}: all commands stand behind `#`, as comments or behind root's prompt (`# tc …`); save \
+                 them without it"
+            ),
             FormatError::NotText(what) | FormatError::Foreign(what) => f.write_str(what),
             FormatError::ForeignJson => f.write_str(
                 "is JSON, but not what `tc -j qdisc show`, `tc -j class show` or `tc -j filter show` writes",
@@ -122,6 +129,13 @@ pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 const OBJECTS: [&str; 5] = ["qdisc", "class", "filter", "action", "chain"];
 /// The verbs behind them.
 const VERBS: [&str; 9] = ["add", "del", "delete", "change", "chg", "replace", "link", "show", "list"];
+/// Does a command of tc stand behind `#` in a line?
+fn is_behind_hash(line: &str) -> bool {
+    let Some(rest) = line.trim_start().strip_prefix('#') else { return false };
+    let words: Vec<&str> = rest.split_whitespace().take(3).collect();
+    matches!(words[..], ["tc", object, verb] if OBJECTS.contains(&object) && VERBS.contains(&verb))
+}
+
 /// Words of the shell that begin a line, and nothing else we know.
 const SHELL: [&str; 9] = [".", "source", "set", "for", "while", "case", "exec", "echo", "trap"];
 /// How rules for nft begin.
@@ -143,7 +157,11 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<InputFormat, FormatError> {
     let lines: Vec<&str> =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     let Some(first) = lines.first() else {
-        return Err(FormatError::Empty);
+        return Err(if text.lines().any(is_behind_hash) {
+            FormatError::BehindHash
+        } else {
+            FormatError::Empty
+        });
     };
     let has_extension = |extension: &str| name.ends_with(extension);
     // A shebang comes before the name: an article's commands are no script until they stand in a file alone.
@@ -434,6 +452,8 @@ mod tests {
         assert_eq!(script, Ok(InputFormat::Script));
         assert!(text_of(b"\x00\x01\x02").contains("not text"));
         assert!(text_of(b"\n# only this\n").contains("empty"));
+        assert!(text_of(b"# tc qdisc add dev eth0 root fq\n").contains("behind `#`"));
+        assert!(text_of(b"# tc qdisc is a tool\n").contains("empty"));
         assert!(text_of(b"{\"a\": 1}").contains("JSON"));
         assert!(text_of("dear diary".as_bytes()).contains("dear diary"));
     }

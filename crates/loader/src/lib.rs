@@ -33,6 +33,7 @@ mod listings;
 mod lists;
 #[cfg(feature = "run")]
 mod live;
+mod machines;
 mod nothing;
 #[cfg(feature = "run")]
 mod run_document;
@@ -56,7 +57,8 @@ pub use to_short::ShortPolicy;
 use line_words::LineWords;
 use listings::{Listings, Unread};
 use lists::ListedCall;
-use std::collections::BTreeSet;
+use machines::Chosen;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -75,18 +77,23 @@ use traced::Traced;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// How scripts are confined beyond what always holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How scripts are run: how they are confined beyond what always holds, and what is looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxOptions {
     /// How long a script may run in all.
     pub timeout: Duration,
     /// Home directories and the environment are hidden from it.
     pub private: bool,
+    /// The network namespace of a script that is looked at; `None`: the one that it begins in, unless only
+    /// others have traffic control.
+    pub netns: Option<String>,
+    /// The lines that a script reads from its standard input; without any that is empty.
+    pub answers: Vec<String>,
 }
 
 impl Default for SandboxOptions {
     fn default() -> SandboxOptions {
-        SandboxOptions { timeout: DEFAULT_TIMEOUT, private: false }
+        SandboxOptions { timeout: DEFAULT_TIMEOUT, private: false, netns: None, answers: Vec::new() }
     }
 }
 
@@ -153,6 +160,10 @@ pub struct LoadedPolicy {
     pub names: ClassNames,
     /// A short policy leaves its queues open: what they are depends on [`ReadOptions::without_cake`].
     pub leaves_queues_open: bool,
+    /// The network namespace of a script that it is about, if it is not the one that the script begins in.
+    pub netns: Option<String>,
+    /// The user named a network namespace.
+    is_netns_named: bool,
     /// Its listings have no qdisc but the kernel's defaults: a sentence.
     pub(crate) only_defaults: Option<String>,
     sources: Vec<Source>,
@@ -207,21 +218,32 @@ impl fmt::Display for NoSuchDevice {
 
 impl std::error::Error for NoSuchDevice {}
 
-/// Half a policy: see [`LoadedPolicy::must_be_whole`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HalfPolicy {
-    /// Whether its scripts came to their ends.
-    ended: bool,
+/// Half a policy, or one of several: see [`LoadedPolicy::must_be_whole`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HalfPolicy {
+    /// A command of it failed, or its script did.
+    Failed,
+    /// It was not carried out to its end.
+    Cut,
+    /// It configures several network namespaces, or another than the one that it begins in, and the user
+    /// named none: a sentence.
+    Elsewhere(String),
 }
 
 impl fmt::Display for HalfPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.ended {
-            "a command of the policy failed, or its script did, so this is half a policy; correct it, or put \
-            `|| true` behind a command that may fail"
-        } else {
-            "the policy was not carried out to its end"
-        })
+        match self {
+            HalfPolicy::Failed => f.write_str(
+                "a command of the policy failed, or its script did, so this is half a policy; correct it, or \
+                put `|| true` behind a command that may fail",
+            ),
+            HalfPolicy::Cut => f.write_str("the policy was not carried out to its end"),
+            HalfPolicy::Elsewhere(sentence) => write!(
+                f,
+                "{sentence}; name the namespace whose policy it shall be with --netns, and run this command \
+                where it is (--netns 1 is the namespace that the script begins in)"
+            ),
+        }
     }
 }
 
@@ -290,14 +312,22 @@ impl LoadedPolicy {
     }
 
     /// Refuses half a policy: a script was cut or ended with an error, or a command failed that may not.
-    /// Applied, it may leave a device without its classes.
+    /// Applied, it may leave a device without its classes. One that is for another network namespace is
+    /// refused, too, where the user named none.
     ///
     /// # Errors
     /// It is one, and what may help.
     pub fn must_be_whole(&self) -> Result<(), HalfPolicy> {
         let ended_well = |outcome: &ScriptRun| matches!(outcome.exit, Exit::Code(0));
         let is_whole = self.outcomes.iter().all(ended_well) && self.troubles().all(Trouble::is_idle);
-        if is_whole { Ok(()) } else { Err(HalfPolicy { ended: self.ended() }) }
+        if !is_whole {
+            return Err(if self.ended() { HalfPolicy::Failed } else { HalfPolicy::Cut });
+        }
+        let mut elsewhere = self.outcomes.iter().filter_map(|outcome| outcome.namespaces.as_ref());
+        match elsewhere.next().filter(|_| !self.is_netns_named) {
+            Some(sentence) => Err(HalfPolicy::Elsewhere(sentence.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Refuses a policy whose scripts went wrong, so that nothing can be simulated. With `keep_going` only
@@ -354,6 +384,7 @@ impl LoadedPolicy {
         if self.outcomes.iter().any(|outcome| outcome.cut_short) {
             reading.is_cut_short();
         }
+        reading.arrived = self.machine.host.arrived().map(|(name, _)| name.to_owned()).collect();
         let ports = self.machine.host.ports();
         reading.ports = ports.map(|(port, bridge)| (port.to_owned(), bridge.to_owned())).collect();
         reading.compiled = self.formats.iter().copied().any(short::is_short);
@@ -401,7 +432,11 @@ fn devices_before(machine: &Machine) -> Vec<(String, DeviceSpec)> {
         .map(|id| machine.gateway.name(id).to_owned())
         .filter(|name| !made.contains(name));
     let names: BTreeSet<String> = there.chain(gone.iter().cloned()).collect();
-    names.into_iter().map(|name| (name.clone(), DeviceSpec::of(&LinkDriver::of_name(&name)))).collect()
+    // A link that another namespace had is as it came.
+    let arrived: BTreeMap<&str, DeviceSpec> = machine.host.arrived().collect();
+    let spec =
+        |name: &str| arrived.get(name).copied().unwrap_or_else(|| DeviceSpec::of(&LinkDriver::of_name(name)));
+    names.into_iter().map(|name| (name.clone(), spec(&name))).collect()
 }
 
 /// A file's text, and what it is.
@@ -635,6 +670,8 @@ impl LoadedPolicy {
             lan: None,
             names: ClassNames::new(),
             leaves_queues_open: false,
+            netns: None,
+            is_netns_named: options.sandbox.netns.is_some(),
             only_defaults: None,
             sources: Vec::new(),
             steps: Vec::new(),
@@ -664,7 +701,11 @@ impl LoadedPolicy {
                 (lists::carry_out((&list, goes_on), &[(path, text)], &self.devices, &mut traced), Some(list))
             }
         };
-        let came = traced.came;
+        let chosen = Chosen::of(traced, path, options.sandbox.netns.as_deref())?;
+        let came = chosen.leave([&mut outcome]);
+        if let Some(netns) = chosen.netns {
+            (self.machine, self.netns) = (netns.machine, Some(netns.name));
+        }
         let begun = self.steps.len();
         self.note(path, text, &outcome, &came, list.as_deref());
         point_inside(&mut outcome);
@@ -707,7 +748,7 @@ impl LoadedPolicy {
         let mut traced = Traced::new(self.machine.shim(&mut pool, &mut self.draws));
         let mut outcome =
             lists::carry_out((&list, options.batches_go_on), &files, &self.devices, &mut traced);
-        let came = traced.came;
+        let came = traced.finish().0.into_iter().map(|(_, came)| came).collect::<Vec<_>>();
         let caveats = listings.verify(&mut self.machine, &outcome, &mut self.draws).map_err(unread)?;
         for (path, text) in files {
             self.note_source(path, text);
@@ -750,6 +791,7 @@ fn run_script(
     let capture = tidegate_capture::CaptureOptions {
         timeout: options.sandbox.timeout,
         private: options.sandbox.private,
+        answers: options.sandbox.answers.clone(),
         output: options.output,
         devices: devices.to_vec(),
         ..tidegate_capture::CaptureOptions::default()

@@ -82,8 +82,13 @@ impl Listings {
     /// The calls that make what is listed.
     pub(super) fn calls(&self) -> Vec<ListedCall> {
         let call = |listed: &tc::Listed| {
-            let call =
-                Call { tool: "tc".into(), args: listed.args.clone(), stdin: None, cwd: PathBuf::from("/") };
+            let call = Call {
+                tool: "tc".into(),
+                args: listed.args.clone(),
+                stdin: None,
+                cwd: PathBuf::from("/"),
+                netns: None,
+            };
             ListedCall { file: listed.file, ..ListedCall::new(call, Some(listed.line)) }
         };
         self.calls.iter().map(call).collect()
@@ -234,7 +239,8 @@ fn listed_again(
         let flags = [is_json.then_some("-j"), details.then_some("-d")];
         let args: Vec<String> =
             flags.into_iter().flatten().chain(args.iter().copied()).map(str::to_owned).collect();
-        let reply = shim.answer(&Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") });
+        let reply =
+            shim.answer(&Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/"), netns: None });
         let text = String::from_utf8_lossy(&reply.stdout).into_owned();
         match is_json {
             true => tcjson::objects(&text, (Some(dev), Some(parent)), 0),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tidegate_capture::{Exit, Recorded, ScriptRun, SourceLine, SourceWord, Trouble, TroubleKind};
 use tidegate_inspect::ClassNames;
 use tidegate_policy::LinkDriver;
-use tidegate_shims::{Answer, Call};
+use tidegate_shims::{Answer, Call, run_in_namespace};
 use tidegate_syntax::batch;
 use tidegate_syntax::networkd::{self, NetworkdCommand};
 use tidegate_syntax::short::{Compiled, CompiledCommand, Problem, Short, TreeReason};
@@ -152,7 +152,7 @@ pub(super) fn calls(
     let whole = |tool: &str, args: &[&str]| {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         let stdin = Some(text.as_bytes().to_vec());
-        ListedCall::new(Call { tool: tool.into(), args, stdin, cwd: PathBuf::from("/") }, None)
+        ListedCall::new(Call { tool: tool.into(), args, stdin, cwd: PathBuf::from("/"), netns: None }, None)
     };
     match format {
         InputFormat::Batch => batch_lines(text),
@@ -195,7 +195,13 @@ fn networkd_sections(path: &Path, text: &str) -> Result<Vec<ListedCall>, String>
     let policy = networkd::read(text)
         .map_err(|problems| format!("{}\n{}", what_is_wrong(format), tell(path, text, &problems)))?;
     let call_of = |command: NetworkdCommand| {
-        let call = Call { tool: "tc".into(), args: command.words, stdin: None, cwd: PathBuf::from("/") };
+        let call = Call {
+            tool: "tc".into(),
+            args: command.words,
+            stdin: None,
+            cwd: PathBuf::from("/"),
+            netns: None,
+        };
         ListedCall::new(call, Some(command.line))
     };
     Ok(policy.commands.into_iter().map(call_of).collect())
@@ -216,6 +222,7 @@ fn short_lines(
             args: line.words,
             stdin: line.stdin.map(String::into_bytes),
             cwd: PathBuf::from("/"),
+            netns: None,
         },
         file: 0,
         line: Some(line.from.line),
@@ -229,8 +236,15 @@ fn short_lines(
 /// Commands word by word: a text with a line for each, and the calls.
 pub(super) fn of_commands(commands: &[Vec<String>]) -> (String, Vec<ListedCall>) {
     let call = |words: &[String]| {
+        let (mut words, mut netns) = (words, None);
+        while let [tool, args @ ..] = words
+            && let Some((name, inside)) = run_in_namespace(tool, args)
+        {
+            (words, netns) = (inside, Some(name.to_owned()));
+        }
         let [tool, args @ ..] = words else { return None };
-        Some(Call { tool: tool.clone(), args: args.to_vec(), stdin: None, cwd: PathBuf::from("/") })
+        let (tool, args) = (tool.clone(), args.to_vec());
+        Some(Call { tool, args, stdin: None, cwd: PathBuf::from("/"), netns })
     };
     let calls = commands.iter().enumerate();
     let list = calls.filter_map(|(at, words)| Some(ListedCall::new(call(words)?, Some(at + 1)))).collect();
@@ -260,7 +274,8 @@ fn batch_lines(text: &str) -> Result<Vec<ListedCall>, String> {
     let mut calls = Vec::new();
     for line in batch::lines(text) {
         let line = line.map_err(|refusal| refusal.remedy.unwrap_or(refusal.stderr))?;
-        let call = Call { tool: "tc".into(), args: line.args, stdin: None, cwd: PathBuf::from("/") };
+        let call =
+            Call { tool: "tc".into(), args: line.args, stdin: None, cwd: PathBuf::from("/"), netns: None };
         calls.push(ListedCall { ends_all: true, ..ListedCall::new(call, Some(line.number)) });
     }
     Ok(calls)
@@ -341,6 +356,7 @@ pub(super) fn carry_out(
         missing_arguments: None,
         missing_files: None,
         unanswered: None,
+        namespaces: None,
         stand_in: None,
         remarks: Vec::new(),
         arguments: 0,

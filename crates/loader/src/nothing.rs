@@ -11,8 +11,8 @@ pub(crate) const NOTHING_FOUND: &str = "no traffic control command was run";
 /// Tools that show and configure nothing else, and what the names of others begin with.
 const TOOLS: [&str; 4] = ["tc", "nft", "iptables", "ip6tables"];
 /// Programs that run another one in another namespace, container or machine.
-const ELSEWHERE: [&str; 9] =
-    ["nsenter", "docker", "podman", "nerdctl", "lxc-attach", "machinectl", "chroot", "ssh", "ip netns exec"];
+const ELSEWHERE: [&str; 8] =
+    ["nsenter", "docker", "podman", "nerdctl", "lxc-attach", "machinectl", "chroot", "ssh"];
 
 /// Why a policy has no result: none of its files, each with its name and lines, came to a call of tc, nft or
 /// iptables. `None`: one did, or a script was ended before its end.
@@ -38,7 +38,7 @@ pub fn nothing_found<'t>(
                 runs there into a file of its own"
             );
         } else if let Some((line, wanted)) = not_reached(lines).filter(|_| usage.is_none() || !is_own) {
-            text += &format!("\n  {name}:{line}: tc is called here, but the script did not come to it");
+            text += &format!("\n  {name}:{line}: tc is named here, and no call of it was made");
             // A failure before the script looked at its arguments is reported where it failed.
             if outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(0 | 1))) {
                 text += &wish(outcomes, lines, &wanted).unwrap_or_default();
@@ -90,24 +90,28 @@ fn last_words(outcomes: &[ScriptRun]) -> Option<String> {
     Some(format!("; the last line that it wrote: `{}`", tidegate_text::line(&line)))
 }
 
-/// What a policy says whose scripts only delete and list: each with what it may wait for.
-pub(crate) fn only_deletes<'t>(
-    outcomes: &[ScriptRun],
-    ops: &[Op],
-    files: impl IntoIterator<Item = (&'t str, &'t [String])>,
-) -> Vec<String> {
-    let adds = |op: &Op| match op {
+/// Does an operation configure traffic control, other than by deleting?
+pub(crate) fn configures(op: &Op) -> bool {
+    match op {
         Op::Qdisc(op) => op.verb != Verb::Delete,
         Op::Class(op) => op.verb != Verb::Delete,
         Op::Filter(op) => op.verb != Verb::Delete,
         Op::Netfilter(op) => op.command.rule().is_some() && !matches!(op.command, NfCommand::Delete(..)),
         Op::Actions(_) | Op::Chain(_) => true,
         Op::Link(_) | Op::TxQueueLen { .. } | Op::Ring { .. } | Op::Mtu { .. } => false,
-    };
+    }
+}
+
+/// What a policy says whose scripts only delete and list: each with what it may wait for.
+pub(crate) fn only_deletes<'t>(
+    outcomes: &[ScriptRun],
+    ops: &[Op],
+    files: impl IntoIterator<Item = (&'t str, &'t [String])>,
+) -> Vec<String> {
     let mut calls = outcomes.iter().flat_map(|outcome| &outcome.calls);
     let fails = calls.any(|recorded| recorded.code != 0 && !recorded.deletes_nothing());
     let ended = outcomes.iter().all(|outcome| outcome.exit.is_own() && !outcome.cut_short);
-    if fails || !ended || ops.iter().any(adds) {
+    if fails || !ended || ops.iter().any(configures) {
         return Vec::new();
     }
     let usage = outcomes.iter().find_map(|outcome| usage::usage(&outcome.stdout, &outcome.stderr));
@@ -210,7 +214,7 @@ mod tests {
         for (text, found) in [
             ("#!/bin/sh\nnsenter -t 1 -n tc qdisc add dev eth0 root pfifo\n", Some((2, "nsenter"))),
             ("docker exec web tc qdisc show\n", Some((1, "docker"))),
-            ("ip netns exec blue /sbin/tc qdisc show\n", Some((1, "ip netns exec"))),
+            ("ip netns exec blue /sbin/tc qdisc show\n", None),
             ("ssh router 'tc qdisc show'\n", Some((1, "ssh"))),
             ("lxc-attach -n a -- sh -c \"tc qdisc show\"\n", Some((1, "lxc-attach"))),
             ("# nsenter -t 1 -n tc qdisc show\n", None),

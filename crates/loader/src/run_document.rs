@@ -212,7 +212,7 @@ fn filter(dump: &FilterDump) -> Value {
 /// The tables of one family, as -save prints them.
 fn tables(machine: &mut Machine, ipv6: bool) -> Vec<Value> {
     let tool = if ipv6 { "ip6tables-save" } else { "iptables-save" };
-    let call = Call { tool: tool.into(), args: vec!["-c".into()], stdin: None, cwd: "/".into() };
+    let call = Call { tool: tool.into(), args: vec!["-c".into()], stdin: None, cwd: "/".into(), netns: None };
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let reply = machine.shim(&mut pool, &mut draws).answer(&call);
     let mut tables: Vec<Value> = Vec::new();

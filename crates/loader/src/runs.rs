@@ -2,10 +2,12 @@
 //! they leave.
 
 use crate::format::{FormatError, InputFormat, MAX_POLICY, sniff};
+use crate::machines::Chosen;
+use crate::traced::Traced;
 use crate::{LoadError, LoadedPolicy, ReadOptions, SandboxOptions, distributions, inside};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use tidegate_capture::{CaptureError, CaptureOptions, Output, PrintFn, ScriptRun, run_in_turn, to_streams};
+use tidegate_capture::{CaptureOptions, Output, PrintFn, ScriptRun, run_in_turn, to_streams};
 use tidegate_packet::{KernelModel, Pool, Seeded, Time};
 use tidegate_shims::Machine;
 use tidegate_syntax::TcVersion;
@@ -98,9 +100,7 @@ impl ScriptRuns {
             ) => Err(LoadError::File(script.to_owned(), error.to_string())),
             // A file that cannot be read, or has no known format, has the message for scripts: this is for
             // scripts.
-            Ok(InputFormat::Script) | Err(_) => {
-                run_script(script, options, before).map_err(LoadError::Capture)
-            }
+            Ok(InputFormat::Script) | Err(_) => run_script(script, options, before),
             Ok(_) => {
                 let loaded = crate::read(&[script.to_owned()], &options.to_read())?;
                 Ok(ScriptRuns::of_loaded(script, options, loaded))
@@ -142,7 +142,7 @@ impl RunOptions {
     fn to_read(&self) -> ReadOptions {
         ReadOptions {
             devices: self.devices.clone(),
-            sandbox: self.sandbox,
+            sandbox: self.sandbox.clone(),
             kernel: self.kernel,
             tc: self.tc,
             ..ReadOptions::default()
@@ -154,10 +154,11 @@ fn run_script(
     script: &Path,
     options: &RunOptions,
     before: &mut dyn FnMut(usize),
-) -> Result<ScriptRuns, CaptureError> {
+) -> Result<ScriptRuns, LoadError> {
     let capture = CaptureOptions {
         timeout: options.sandbox.timeout,
         private: options.sandbox.private,
+        answers: options.sandbox.answers.clone(),
         output: options.output,
         print: options.print,
         devices: options.devices.clone(),
@@ -169,8 +170,14 @@ fn run_script(
     machine.gateway.set_kernel(options.kernel);
     machine.tc = options.tc;
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-    let shim = &mut machine.shim(&mut pool, &mut draws);
-    let mut outcomes = run_in_turn(script, &options.turns, &capture, shim, before)?;
+    let mut traced = Traced::new(machine.shim(&mut pool, &mut draws));
+    let mut outcomes =
+        run_in_turn(script, &options.turns, &capture, &mut traced, before).map_err(LoadError::Capture)?;
+    let chosen = Chosen::of(traced, script, options.sandbox.netns.as_deref())?;
+    chosen.leave(&mut outcomes);
+    if let Some(netns) = chosen.netns {
+        machine = netns.machine;
+    }
     outcomes.iter_mut().for_each(inside::point_inside);
     let (script, turns) = (script.to_owned(), options.turns.clone());
     Ok(ScriptRuns { script, turns, machine, outcomes, only_defaults: None, is_script: true })

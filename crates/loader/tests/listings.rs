@@ -15,7 +15,7 @@ fn load(name: &str, text: &str) -> Result<LoadedPolicy, String> {
 fn tc(policy: &mut LoadedPolicy, words: &str) -> String {
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let args = words.split_whitespace().map(str::to_owned).collect();
-    let call = Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") };
+    let call = Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/"), netns: None };
     let reply = policy.machine.shim(&mut pool, &mut draws).answer(&call);
     String::from_utf8(reply.stdout).expect("text")
 }

@@ -40,7 +40,7 @@ pub(crate) struct Loading {
 }
 
 /// How scripts are confined.
-#[derive(Clone, Copy, Debug, FromPyObject)]
+#[derive(Clone, Debug, FromPyObject)]
 pub(crate) struct Confined {
     /// How long a script may run, seconds.
     #[pyo3(item)]
@@ -48,15 +48,23 @@ pub(crate) struct Confined {
     /// Hide home directories and the environment.
     #[pyo3(item)]
     pub(crate) private: bool,
+    /// The network namespace of a script that is looked at.
+    #[pyo3(item)]
+    netns: Option<String>,
+    /// The lines that a script reads from its standard input.
+    #[pyo3(item)]
+    answers: Vec<String>,
 }
 
 impl Confined {
     /// The same, for the libraries.
-    pub(crate) fn options(self) -> Result<SandboxOptions, Failure> {
+    pub(crate) fn options(&self) -> Result<SandboxOptions, Failure> {
         if !(self.timeout > 0.0 && self.timeout <= MAX_TIMEOUT_S) {
             return Err(Failure::input("timeout must be more than 0 s and at most a day (86400 s)"));
         }
-        Ok(SandboxOptions { timeout: Duration::from_secs_f64(self.timeout), private: self.private })
+        let timeout = Duration::from_secs_f64(self.timeout);
+        let (netns, answers) = (self.netns.clone(), self.answers.clone());
+        Ok(SandboxOptions { timeout, private: self.private, netns, answers })
     }
 }
 

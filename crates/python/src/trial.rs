@@ -84,6 +84,8 @@ pub(crate) fn try_(
             .map_err(|error| option(error.to_string(), "over"))?;
         let sandbox = loading.sandbox.options()?;
         let flags = [("private", loading.sandbox.private), ("keep-going", link.keep_going)];
+        let name = |netns: &String| format!(" --netns {}", tidegate_text::shell_word(netns));
+        let script = sandbox.netns.as_ref().map_or_else(String::new, name);
         let command = TrialCommand {
             policy: &policy.path,
             also: &loading.also,
@@ -93,6 +95,7 @@ pub(crate) fn try_(
             kernel: loading.kernel()?,
             tc: loading.tc()?,
             timeout: Some(sandbox.timeout).filter(|time| *time != DEFAULT_TIMEOUT),
+            script: &script,
             outputs: &[],
             flags: &flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).collect::<Vec<_>>(),
         };

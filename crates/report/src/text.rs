@@ -214,7 +214,7 @@ fn classes(trial: &TrialDocument, run: &TrialRun) -> Table {
         ("ceil", Right),
         ("sent", Right),
         ("dropped", Right),
-        ("longest queue", Right),
+        ("longest queue seen", Right),
     ]);
     let many = run.classes.len() > MANY_CLASSES;
     let mut idle = 0;

@@ -297,7 +297,7 @@ pub fn run_command(shim: &mut ToolShim<'_>, words: &[String]) -> Reply {
 
 fn call(words: &[String]) -> Option<Call> {
     let (tool, args) = words.split_first()?;
-    Some(Call { tool: tool.clone(), args: args.to_vec(), stdin: None, cwd: PathBuf::from("/") })
+    Some(Call { tool: tool.clone(), args: args.to_vec(), stdin: None, cwd: PathBuf::from("/"), netns: None })
 }
 
 /// Was something to go that is not there?

@@ -22,7 +22,7 @@ use tidegate_scenario::{
 use tidegate_sys::input_file;
 
 /// The files that a scenario names, from the file system; scripts run in the sandbox.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ScenarioFiles {
     /// How scripts are confined.
     pub sandbox: SandboxOptions,
@@ -38,7 +38,7 @@ impl Files for ScenarioFiles {
     }
 
     fn policy(&self, file: &PolicyFile) -> Result<PolicyCommands, FileError> {
-        let options = options(file, self.sandbox);
+        let options = options(file, self.sandbox.clone());
         let loaded =
             tidegate_loader::read(std::slice::from_ref(&file.path), &options).map_err(FileError::new)?;
         Ok(commands(&loaded))

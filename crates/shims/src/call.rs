@@ -14,6 +14,9 @@ pub struct Call {
     pub stdin: Option<Vec<u8>>,
     /// The directory it was called in.
     pub cwd: PathBuf,
+    /// The network namespace that it was called in (`ip netns exec NAME`); `None`: the one that the script
+    /// began in.
+    pub netns: Option<String>,
 }
 
 impl Call {
@@ -88,19 +91,33 @@ impl Call {
     /// The verb of tc, ip or bridge, as short as it was given: the word behind the object (`show` where there
     /// is none), not a value that reads like one (`hfsc ls rate 1mbit`). `None`: another tool, or no object.
     fn verb(&self) -> Option<&str> {
-        let of_ip = ["ip", "bridge"].contains(&self.tool.as_str());
-        if self.tool != "tc" && !of_ip {
+        if !self.has_options() {
             return None;
         }
-        let mut words = self.args.iter().map(String::as_str).peekable();
-        while let Some(flag) = words.next_if(|word| word.starts_with('-')) {
-            let has_value = matches!(flag, "-n" | "-netns" | "-b" | "-batch" | "-cf" | "-conf");
-            if has_value || of_ip && matches!(flag, "-f" | "-family") {
-                words.next();
-            }
-        }
+        let mut words = self.args.get(self.options().1..)?.iter().map(String::as_str);
         words.next()?;
         Some(words.next().unwrap_or("show")).filter(|verb| !verb.is_empty())
+    }
+
+    /// Whether options of the whole tool stand before an object: `tc -s qdisc`.
+    fn has_options(&self) -> bool {
+        matches!(self.tool.as_str(), "tc" | "ip" | "bridge")
+    }
+
+    /// The places of the options before the object, and that of the object.
+    pub(crate) fn options(&self) -> (Vec<usize>, usize) {
+        let (mut options, mut next) = (Vec::new(), 0);
+        while let Some(word) = self.args.get(next).filter(|word| self.has_options() && word.starts_with('-'))
+        {
+            options.push(next);
+            let has_value = match word.trim_start_matches('-') {
+                "n" | "net" | "netns" | "b" | "batch" | "cf" | "conf" => true,
+                "f" | "family" | "l" | "loops" | "rc" | "rcvbuf" => self.tool != "tc",
+                _ => false,
+            };
+            next += 1 + usize::from(has_value);
+        }
+        (options, next)
     }
 
     /// Whether it only asks, and changes nothing: that it is answered no is no failure of the script's.
@@ -288,7 +305,8 @@ mod tests {
     fn an_ifb_of_the_module_is_there() {
         let of = |words: &str, stderr: &str| {
             let args = words.split(' ').map(str::to_owned).collect();
-            Call { tool: "ip".into(), args, stdin: None, cwd: "/".into() }.makes_loaded_ifb(stderr)
+            Call { tool: "ip".into(), args, stdin: None, cwd: "/".into(), netns: None }
+                .makes_loaded_ifb(stderr)
         };
         let exists = "RTNETLINK answers: File exists";
         assert!(of("link add ifb0 type ifb", exists) && of("link add dev ifb1 up type ifb", exists));
@@ -335,7 +353,7 @@ mod tests {
         ];
         for (tool, words, stderr, expected) in rows {
             let args = words.split(' ').map(str::to_owned).collect();
-            let call = Call { tool: tool.into(), args, stdin: None, cwd: "/".into() };
+            let call = Call { tool: tool.into(), args, stdin: None, cwd: "/".into(), netns: None };
             assert_eq!(call.deletes_nothing(stderr), expected, "{tool} {words}");
         }
     }
@@ -362,7 +380,7 @@ mod tests {
         ];
         for (tool, words, expected) in rows {
             let args = words.split(' ').map(str::to_owned).collect();
-            let call = Call { tool: tool.into(), args, stdin: None, cwd: "/".into() };
+            let call = Call { tool: tool.into(), args, stdin: None, cwd: "/".into(), netns: None };
             assert_eq!(call.asks(), expected, "{tool} {words}");
         }
     }

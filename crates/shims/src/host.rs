@@ -34,6 +34,10 @@ pub struct Host {
     pub(super) gone: BTreeSet<String>,
     /// Links that exist because a command named them, though none made them.
     pub(super) assumed: BTreeSet<String>,
+    /// Links that another namespace had before, as they came.
+    pub(super) arrived: BTreeMap<String, DeviceSpec>,
+    /// It has the links that commands make or move to it, and no others.
+    pub(super) is_bare: bool,
     last_index: u32,
 }
 
@@ -102,6 +106,11 @@ impl Host {
     /// The links that are down.
     pub fn down(&self) -> impl Iterator<Item = &str> {
         self.links.iter().filter(|(_, link)| !link.up).map(|(name, _)| name.as_str())
+    }
+
+    /// Links that another namespace had before, each as it came.
+    pub fn arrived(&self) -> impl Iterator<Item = (&str, DeviceSpec)> {
+        self.arrived.iter().map(|(name, spec)| (name.as_str(), *spec))
     }
 
     /// The ports of bridges, each with its bridge.

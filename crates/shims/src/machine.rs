@@ -183,6 +183,7 @@ impl Machine {
             && !no_device_name(name)
             && !PRINTED.contains(&name);
         if self.grows
+            && !self.host.is_bare
             && natural
             && fits
             && !self.host.gone.contains(name)
@@ -288,6 +289,7 @@ mod tests {
             args: words.collect(),
             stdin: stdin.map(|text| text.as_bytes().to_vec()),
             cwd: "/".into(),
+            netns: None,
         }
     }
 
@@ -352,6 +354,7 @@ mod tests {
                 args: one.words[1..].to_vec(),
                 stdin: None,
                 cwd: "/".into(),
+                netns: None,
             })
             .collect();
         let (second, failed) = made(&again);
@@ -367,7 +370,8 @@ mod tests {
             None,
         )]);
         let (tool, args) = machine.log.iter().find_map(iptables_words).expect("a rule");
-        let (again, failed) = made(&[Call { tool: tool.into(), args, stdin: None, cwd: "/".into() }]);
+        let (again, failed) =
+            made(&[Call { tool: tool.into(), args, stdin: None, cwd: "/".into(), netns: None }]);
         assert_eq!((failed.len(), again.log), (0, machine.log));
         assert_eq!(
             split_quoted("-m comment --comment \"a b\" -j X"),

@@ -15,7 +15,7 @@ use tidegate_syntax::Refusal;
 /// let mut machine = Machine::for_script(["eth0"]);
 /// let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
 /// let words = ["link", "add", "ifb0", "type", "ifb"].map(str::to_owned);
-/// let call = Call { tool: "ip".into(), args: words.to_vec(), stdin: None, cwd: "/".into() };
+/// let call = Call { tool: "ip".into(), args: words.to_vec(), stdin: None, cwd: "/".into(), netns: None };
 /// assert_eq!(machine.shim(&mut pool, &mut draws).answer(&call).code, 0);
 /// assert!(machine.gateway.device("ifb0").is_some());
 /// ```
@@ -42,6 +42,11 @@ impl ToolShim<'_> {
     /// Is the time of the run up?
     pub(crate) fn is_late(&self) -> bool {
         self.is_over.as_ref().is_some_and(|is_over| is_over())
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        self.machine
     }
 
     /// How many operations and how many commands were carried out so far.

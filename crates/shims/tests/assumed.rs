@@ -13,7 +13,8 @@ fn answers(lines: &[&str]) -> Vec<(i32, String)> {
     let call = |line: &&str| {
         let mut words = line.split(' ').map(str::to_owned);
         let tool = words.next().unwrap_or_default();
-        let reply = shim.answer(&Call { tool, args: words.collect(), stdin: None, cwd: "/".into() });
+        let reply =
+            shim.answer(&Call { tool, args: words.collect(), stdin: None, cwd: "/".into(), netns: None });
         let text = [reply.stdout, reply.stderr].concat();
         (reply.code.into(), String::from_utf8_lossy(&text).into_owned())
     };
@@ -154,7 +155,7 @@ fn values_are_refused_with_what_is_wrong() {
     let mut machine = Machine::for_script(["eth0"]);
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let args = ["qdisc", "add", "dev", "eth0", "root", "htb", " "].map(str::to_owned).to_vec();
-    let call = Call { tool: "tc".to_owned(), args, stdin: None, cwd: "/".into() };
+    let call = Call { tool: "tc".to_owned(), args, stdin: None, cwd: "/".into(), netns: None };
     let reply = machine.shim(&mut pool, &mut draws).answer(&call);
     let text = String::from_utf8_lossy(&reply.stderr).into_owned();
     assert!(text.starts_with("What is \" \"?") && text.contains("tc: This word is blank."), "{text}");

@@ -41,7 +41,7 @@ fn made(qdisc: &str, linux: LinuxVersion, tc: TcVersion) -> [String; 2] {
     let mut shim = machine.shim(&mut pool, &mut draws);
     let mut first_line = |command: &str| {
         let args = command.split_whitespace().map(str::to_owned).collect();
-        let reply = shim.answer(&Call { tool: "tc".into(), args, stdin: None, cwd: "/".into() });
+        let reply = shim.answer(&Call { tool: "tc".into(), args, stdin: None, cwd: "/".into(), netns: None });
         let text = [reply.stdout, reply.stderr].concat();
         let text = String::from_utf8(text).expect("text");
         text.lines().find(|line| !line.starts_with("tidegate: ")).map(without_seed).unwrap_or_default()

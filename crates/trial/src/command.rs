@@ -28,6 +28,8 @@ pub struct TrialCommand<'c> {
     pub tc: TcVersion,
     /// How long its script may run; `None`: as usual.
     pub timeout: Option<Duration>,
+    /// What else is said of how its script is run, as on the command line.
+    pub script: &'c str,
     /// Where reports are written.
     pub outputs: &'c [&'c Path],
     /// Further flags, without their dashes.
@@ -87,6 +89,7 @@ impl TrialCommand<'_> {
         add("tc", self.tc.to_string(), self.tc == TcVersion::default());
         add("dissect", "legacy".to_owned(), self.kernel.dissector != Dissector::Legacy);
         add("timeout", self.timeout.map_or_else(String::new, timeout), self.timeout.is_none());
+        line.push_str(self.script);
         for file in self.outputs {
             let _ = write!(line, " -o {}", quoted_path(file));
         }

@@ -302,7 +302,7 @@ fn ask(home: &mut Home<GatewayMachine>, tc: TcVersion, commands: &[String]) -> S
     for command in commands {
         let mut words = command.split_whitespace().map(str::to_owned);
         let Some(tool) = words.next() else { continue };
-        let call = Call { tool, args: words.collect(), stdin: None, cwd: PathBuf::new() };
+        let call = Call { tool, args: words.collect(), stdin: None, cwd: PathBuf::new(), netns: None };
         let reply = home.net.with_machine(|simulated, pool, now| {
             let mut machine = Machine::new([], DeviceSpec::default());
             (machine.now, machine.tc) = (now, tc);

@@ -206,7 +206,8 @@ mod tests {
         for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let mut words = line.split_whitespace().map(str::to_owned);
             let tool = words.next().expect("a tool");
-            let call = Call { tool, args: words.collect(), stdin: None, cwd: PathBuf::from("/") };
+            let call =
+                Call { tool, args: words.collect(), stdin: None, cwd: PathBuf::from("/"), netns: None };
             assert_eq!(machine.shim(&mut pool, &mut draws).answer(&call).code, 0, "{line}");
         }
         let configured = crate::policy::Configured {

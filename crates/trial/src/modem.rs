@@ -34,7 +34,7 @@ pub(super) fn why(trial: &TrialDocument, with: &TrialRun) -> String {
     }
     if !own.iter().any(|node| keeps_rate(node) || node.rate_bits.is_some()) {
         return format!(
-            ": nothing in the policy holds {} to a rate below the link's, so the queue is there, where the \
+            ": nothing that was carried out holds {} to a rate below the link's, so the queue is there, where the \
             policy cannot order it. Put a shaper (htb, hfsc, tbf, cake with bandwidth) at its root.",
             trial.device
         );

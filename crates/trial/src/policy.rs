@@ -479,7 +479,8 @@ mod tests {
         for line in script.lines() {
             let mut words = line.split_whitespace().map(str::to_owned);
             let tool = words.next().expect("a tool");
-            let call = Call { tool, args: words.collect(), stdin: None, cwd: PathBuf::from("/") };
+            let call =
+                Call { tool, args: words.collect(), stdin: None, cwd: PathBuf::from("/"), netns: None };
             assert_eq!(machine.shim(&mut pool, &mut draws).answer(&call).code, 0, "{line}");
         }
         let names = ClassNames::new();
@@ -495,7 +496,8 @@ mod tests {
             let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
             for line in script.lines() {
                 let args = line.split_whitespace().skip(1).map(str::to_owned).collect();
-                let call = Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") };
+                let call =
+                    Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/"), netns: None };
                 assert_eq!(machine.shim(&mut pool, &mut draws).answer(&call).code, 0, "{line}");
             }
             let names = ClassNames::new();

@@ -672,7 +672,8 @@ pub(crate) mod tests {
         for line in script.lines() {
             let mut words = line.split_whitespace().map(str::to_owned);
             let Some(tool) = words.next() else { continue };
-            let call = Call { tool, args: words.collect(), stdin: None, cwd: PathBuf::from("/") };
+            let call =
+                Call { tool, args: words.collect(), stdin: None, cwd: PathBuf::from("/"), netns: None };
             let reply = machine.shim(&mut pool, &mut draws).answer(&call);
             assert_eq!(reply.code, 0, "{line}: {}", String::from_utf8_lossy(&reply.stderr));
         }

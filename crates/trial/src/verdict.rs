@@ -804,7 +804,7 @@ mod tests {
                 trial.tree[0].kind = "prio".into();
             },
         );
-        assert!(shaperless.contains("nothing in the policy holds eth0 to a rate"), "{shaperless}");
+        assert!(shaperless.contains("nothing that was carried out holds eth0 to a rate"), "{shaperless}");
     }
 
     #[test]

@@ -131,6 +131,7 @@ fn settings(request: &TryRequest) -> Result<TrialSettings, Refusal> {
         kernel: Default::default(),
         tc: TcVersion::default(),
         timeout: None,
+        script: "",
         outputs: &[],
         flags: if request.keep_going { &["keep-going"] } else { &[] },
     };

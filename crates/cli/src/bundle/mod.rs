@@ -50,7 +50,7 @@ fn make(options: &Options) -> anyhow::Result<ExitCode> {
     let file = options.design.planned(path, &text)?;
     let cases = file.plan.cases()?;
     let narrow = |scenario: &mut Scenario| file.narrow(scenario);
-    let disk = ScenarioFiles { sandbox: options.sandbox.into() };
+    let disk = ScenarioFiles { sandbox: (&options.sandbox).into() };
     let plots: Vec<BundlePlot> =
         options.plot.iter().map(|what| plot(options, what)).collect::<Result<_, _>>().map_err(refused)?;
     let citation = Citation { title: title(options, path, &text, &disk), authors: options.author.clone() };

@@ -78,7 +78,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     let how = ReadOptions {
         args: options.args.clone(),
         devices: options.dev.iter().cloned().collect(),
-        sandbox: options.sandbox.into(),
+        sandbox: (&options.sandbox).into(),
         kernel: options.kernel.kernel(),
         tc: options.kernel.tc(),
         until: options.kernel.until(),

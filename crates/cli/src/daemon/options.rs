@@ -75,7 +75,7 @@ impl From<&Options> for DaemonOptions {
         DaemonOptions {
             files: options.files.clone(),
             args: if options.args.is_empty() { options.arg.clone() } else { options.args.clone() },
-            sandbox: options.sandbox.into(),
+            sandbox: (&options.sandbox).into(),
             dev: options.dev.clone(),
             pid: options.pid,
             packet_io: options.packet_io.into(),

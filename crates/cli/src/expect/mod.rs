@@ -41,7 +41,7 @@ fn attempt(options: &Options) -> anyhow::Result<bool> {
         })?);
     }
     for suite in &mut suites {
-        suite.trial.sandbox = options.sandbox;
+        suite.trial.sandbox = options.sandbox.clone();
         if !options.args.is_empty() {
             suite.trial.args.clone_from(&options.args);
         }

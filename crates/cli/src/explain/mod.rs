@@ -108,7 +108,7 @@ fn read(policy: &Path, options: &Options) -> anyhow::Result<PolicyModel> {
     files.extend(options.also.iter().cloned());
     let how = ReadOptions {
         args: options.args.clone(),
-        sandbox: options.sandbox.into(),
+        sandbox: (&options.sandbox).into(),
         kernel: options.kernel.into(),
         tc: options.kernel.tc,
         output: tidegate_capture::Output::Collect,

@@ -104,7 +104,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
 fn load(options: &Options) -> anyhow::Result<LoadedPolicy> {
     let how = ReadOptions {
         args: options.args.clone(),
-        sandbox: options.sandbox.into(),
+        sandbox: (&options.sandbox).into(),
         kernel: options.kernel.into(),
         tc: options.kernel.tc,
         output: tidegate_capture::Output::Collect,

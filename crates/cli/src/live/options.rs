@@ -108,7 +108,7 @@ impl From<&Apply> for ApplyOptions {
         ApplyOptions {
             files: options.files.clone(),
             args: options.args(),
-            sandbox: options.sandbox.into(),
+            sandbox: (&options.sandbox).into(),
             dev: options.dev.clone(),
             backend: options.backend.into(),
             packet_io: options.packet_io.into(),

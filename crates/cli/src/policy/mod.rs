@@ -32,7 +32,7 @@ pub fn command(options: &Options) -> ExitCode {
         }
         What::Show { file, print, json } => show(file, if *json { Print::Json } else { *print }),
         #[cfg(feature = "workstation")]
-        What::From { files, args, sandbox, json } => from(files, args, *sandbox, *json),
+        What::From { files, args, sandbox, json } => from(files, args, sandbox, *json),
     }
 }
 
@@ -218,7 +218,7 @@ fn document(short: &Short, compiled: &Compiled) -> Value {
 
 /// Plays `tidegate policy from`.
 #[cfg(feature = "workstation")]
-fn from(files: &[PathBuf], args: &[String], sandbox: ScriptOptions, as_json: bool) -> ExitCode {
+fn from(files: &[PathBuf], args: &[String], sandbox: &ScriptOptions, as_json: bool) -> ExitCode {
     let taken = match tidegate_loader::read(
         files,
         &ReadOptions { args: args.to_vec(), sandbox: sandbox.into(), ..ReadOptions::default() },

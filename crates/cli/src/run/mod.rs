@@ -76,7 +76,7 @@ fn run(options: &Options) -> Result<ScriptRuns, LoadError> {
     let how = RunOptions {
         turns: options.turns(),
         devices: options.dev.clone(),
-        sandbox: options.sandbox.into(),
+        sandbox: (&options.sandbox).into(),
         kernel: options.kernel.into(),
         tc: options.kernel.tc,
         output: if options.print().is_none() { Output::PassThrough } else { Output::ToErrors },

@@ -60,7 +60,7 @@ fn carry_through(
     (execution, own): (&str, &str),
     carry_out: CarryOut<'_>,
 ) -> anyhow::Result<CliExit> {
-    let disk = ScenarioFiles { sandbox: options.sandbox.into() };
+    let disk = ScenarioFiles { sandbox: (&options.sandbox).into() };
     let mut scenario = read(&options.file, &options.set, &disk)?;
     narrow(&mut scenario, options)?;
     if options.list {

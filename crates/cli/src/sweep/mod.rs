@@ -41,7 +41,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     crate::output::may_write(outputs::paths(&options.output))?;
     let narrow = |scenario: &mut Scenario| file.narrow(scenario);
     let figures = &file.figures;
-    let disk = ScenarioFiles { sandbox: options.sandbox.into() };
+    let disk = ScenarioFiles { sandbox: (&options.sandbox).into() };
     let job = SweepJob {
         path,
         text: &text,

@@ -41,6 +41,7 @@ impl Options {
             kernel: self.kernel.into(),
             tc: self.kernel.tc,
             timeout: Some(self.sandbox.timeout).filter(|time| *time != DEFAULT_TIMEOUT),
+            script: &self.sandbox.choices(),
             outputs: &self.output.iter().map(|file| file.path.as_path()).collect::<Vec<_>>(),
             flags: &flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).collect::<Vec<_>>(),
         };

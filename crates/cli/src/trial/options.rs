@@ -160,7 +160,7 @@ impl Options {
         ReadOptions {
             args: self.args.clone(),
             devices: self.dev.iter().cloned().collect(),
-            sandbox: self.sandbox.into(),
+            sandbox: (&self.sandbox).into(),
             kernel: self.kernel.into(),
             tc: self.kernel.tc,
             seed: self.seed,

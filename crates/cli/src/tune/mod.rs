@@ -42,7 +42,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     };
     let axes: Vec<SweepAxis> = options.set.iter().map(axis).collect::<Result<_, _>>()?;
     crate::output::may_write(outputs::paths(&options.output))?;
-    let disk = ScenarioFiles { sandbox: options.sandbox.into() };
+    let disk = ScenarioFiles { sandbox: (&options.sandbox).into() };
     let job = TuneJob {
         path,
         text: &text,

@@ -56,6 +56,18 @@ fn what_a_script_waits_for_is_told() {
         let (code, _, notes) = said("waits", (command, goes_on), &[]);
         assert!(code == Some(0) && notes.matches("here the answer is empty").count() == 1, "{notes}");
     }
+    // With an answer it is none.
+    let place = Place::new("endings-answer");
+    let asks = "#!/bin/bash\nread -p 'rate? ' R\nread D\ntc qdisc add dev $D root tbf rate ${R}mbit burst 10k limit 9k\n";
+    let script = place.script("policy.sh", asks);
+    let answers = ["--answer", "5", "--answer=eth7"];
+    let output =
+        Command::new(TIDEGATE).arg("run").args(answers).args(["--print", "tc"]).arg(&script).output();
+    let output = output.expect("it runs");
+    let (commands, notes) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(commands.contains("tc qdisc add dev eth7 root tbf rate 5mbit"), "{commands}{notes}");
+    assert!(!notes.contains("question"), "{notes}");
     // What fails may fail for want of the answer; programs are told as people are.
     let fails = "read dev\ntc qdisc add dev $dev root fq_codel\n";
     let (code, _, notes) = said("waits", ("check", fails), &[]);

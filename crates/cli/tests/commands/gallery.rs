@@ -102,7 +102,7 @@ const KINDS: [(&str, &str); 16] = [
     ("is answered without the policy", "something comes back"),
     ("in the policy's own queue", "own queue"),
     ("packets were sent past all classes", "past all classes"),
-    ("nothing in the policy holds", "no shaper"),
+    ("nothing that was carried out holds", "no shaper"),
     ("The modem still holds", "modem"),
     ("In the provider's download queue", "provider"),
     ("No packet was found", "unreachable"),

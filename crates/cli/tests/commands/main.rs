@@ -25,6 +25,7 @@ mod gym;
 mod import;
 mod kernel;
 mod metamorphic;
+mod namespaces;
 mod nft;
 mod outputs;
 mod places;

@@ -46,6 +46,7 @@ impl Rig {
             args,
             stdin: stdin.map(|text| text.as_bytes().to_vec()),
             cwd: "/".into(),
+            netns: None,
         })
     }
 
@@ -271,7 +272,10 @@ fn tables_of_iptables_are_shown() {
     let mut face = rig.machine.shim(&mut rig.pool, draws);
     let words = "-t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 -j MARK --set-mark 3";
     let args = words.split(' ').map(String::from).collect();
-    assert_eq!(face.answer(&Call { tool: "iptables".into(), args, stdin: None, cwd: "/".into() }).code, 0);
+    assert_eq!(
+        face.answer(&Call { tool: "iptables".into(), args, stdin: None, cwd: "/".into(), netns: None }).code,
+        0
+    );
     // As nft 1.0.6 lists it, but for the width of the mark.
     let wanted = "# Warning: table ip mangle is managed by iptables-nft, do not touch!\ntable ip mangle \
     {\n\tchain POSTROUTING {\n\t\t\

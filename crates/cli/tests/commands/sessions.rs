@@ -102,7 +102,8 @@ fn differences(session: &Session) -> Vec<(usize, String)> {
     for exchange in &session.exchanges {
         let mut words = words_of(&exchange.command).into_iter();
         let tool = words.next().expect("a tool");
-        let reply = face.answer(&Call { tool, args: words.collect(), stdin: None, cwd: "/".into() });
+        let reply =
+            face.answer(&Call { tool, args: words.collect(), stdin: None, cwd: "/".into(), netns: None });
         let lines = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes).into_owned();
             if text.is_empty() || text.ends_with('\n') { text } else { text + "\n" }
@@ -280,7 +281,8 @@ fn ct_is_about_a_zone() {
         let mut face = machine.shim(&mut pool, &mut draws);
         let mut answer = |command: String| {
             let args = words_of(&command);
-            let reply = face.answer(&Call { tool: "tc".into(), args, stdin: None, cwd: "/".into() });
+            let reply =
+                face.answer(&Call { tool: "tc".into(), args, stdin: None, cwd: "/".into(), netns: None });
             assert_eq!(reply.code, 0, "{command}: {}", String::from_utf8_lossy(&reply.stderr));
             String::from_utf8_lossy(&reply.stdout).into_owned()
         };

@@ -64,7 +64,7 @@ fn any_words_get_an_answer() {
             args.splice(0..0, begin[next(begin.len())].split(' ').map(String::from));
         }
         let stdin = (next(4) == 0).then(|| args.join(" ").into_bytes());
-        let reply = face.answer(&Call { tool: tool.into(), args, stdin, cwd: "/".into() });
+        let reply = face.answer(&Call { tool: tool.into(), args, stdin, cwd: "/".into(), netns: None });
         succeeded += usize::from(reply.code == 0);
     }
     let files = [

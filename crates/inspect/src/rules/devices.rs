@@ -51,9 +51,25 @@ fn orphans(reading: &PolicyModel) -> Vec<Finding> {
             let step = reading.step_of(at)?;
             let known: Vec<String> = reading
                 .htb_classes()
-                .filter(|other| other.class.dev == op.dev && !reading.is_leaf(other.class))
+                .filter(|other| other.class.dev == op.dev && other.class.classid != op.classid)
+                .filter(|other| !reading.is_leaf(other.class))
                 .map(|other| other.class.classid.to_string())
                 .collect();
+            // `parent 1`: the number of the qdisc without its colon, and the class is where it is meant to be.
+            let meant = op.classid.qdisc();
+            if op.parent.major() == 0 && op.parent.minor() == meant.major() {
+                return Some(finding(
+                    Rule::Nowhere,
+                    Level::Note,
+                    at_word(step, "parent"),
+                    format!("{} is a class without a qdisc: the qdisc itself is {meant}", op.parent),
+                    format!(
+                        "the kernel puts {} under the root because it finds no such class; write {meant}",
+                        op.classid
+                    ),
+                    format!("{} has the parent root", op.classid),
+                ));
+            }
             let hint = if known.is_empty() {
                 String::new()
             } else {

@@ -402,3 +402,24 @@ fn a_packet_that_is_taken_out_is_counted() {
     let codel = of("codel limit 10 target 500ms interval 600ms");
     assert!(!codel.contains("is held near") && codel.contains("121 ms"), "{codel}");
 }
+
+/// `parent 1` names a class of no qdisc, and the class under the root is what its author means.
+#[test]
+fn a_number_without_its_colon_is_no_parent() {
+    let of = |parent: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 11\n\
+             tc class add dev eth0 parent {parent} classid 1:5 htb rate 1mbit\n\
+             tc class add dev eth0 parent 1:5 classid 1:11 htb rate 1mbit"
+        )
+    };
+    check_finding(
+        &of("1"),
+        &[Rule::Nowhere],
+        &["note", ":1 is a class without a qdisc", "the qdisc itself is 1:"],
+    );
+    silent(&of("1:"), &[Rule::Nowhere]);
+    // What is made only now is no parent that one could take.
+    let found = findings_of(&of("1:7"), &[Rule::Nowhere]);
+    assert!(found.len() == 1 && !found[0].contains("parents there are"), "{found:#?}");
+}

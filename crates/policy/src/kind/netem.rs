@@ -144,22 +144,23 @@ pub struct NetemSlot {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetemDistribution(pub Box<[i16]>);
 
+/// The first that a word begins is meant: `d` is delay, `di` distribution, `dr` drop (asked of tc 6.1).
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", ValueKind::Size, "1000", "maximum backlog in packets"),
-    OptionSpec::exact(
+    OptionSpec::short("limit", ValueKind::Size, "1000", "maximum backlog in packets"),
+    OptionSpec::short(
         "delay",
         ValueKind::Words("TIME [JITTER [CORRELATION]]"),
         "0",
         "delay of each packet, its jitter, and its correlation with the one before",
     )
-    .or(&["latency"]),
-    OptionSpec::exact(
+    .or_short(&["latency"]),
+    OptionSpec::short(
         "distribution",
         ValueKind::Words("normal|pareto|paretonormal|experimental"),
         "uniform",
         "distribution of the jitter; needs a delay with jitter",
     ),
-    OptionSpec::exact(
+    OptionSpec::short(
         "loss",
         ValueKind::Words(
             "[random] PERCENT [CORRELATION] | state P13 [P31 [P32 [P23 [P14]]]] | gemodel P [R [1-H [1-K]]]",
@@ -167,34 +168,34 @@ const OPTIONS: &[OptionSpec] = &[
         "0%",
         "random loss, a four-state Markov model, or the Gilbert-Elliott model",
     )
-    .or(&["drop"]),
-    OptionSpec::exact("ecn", ValueKind::Flag, "off", "mark ECN-capable packets instead of dropping them"),
-    OptionSpec::exact(
+    .or_short(&["drop"]),
+    OptionSpec::short("ecn", ValueKind::Flag, "off", "mark ECN-capable packets instead of dropping them"),
+    OptionSpec::short(
         "duplicate",
         ValueKind::Words("PERCENT [CORRELATION]"),
         "0%",
         "packets that are duplicated",
     ),
-    OptionSpec::exact(
+    OptionSpec::short(
         "corrupt",
         ValueKind::Words("PERCENT [CORRELATION]"),
         "0%",
         "packets in which one bit is flipped",
     ),
-    OptionSpec::exact(
+    OptionSpec::short(
         "reorder",
         ValueKind::Words("PERCENT [CORRELATION]"),
         "0%",
         "packets sent at once, before those being delayed; needs a delay",
     ),
-    OptionSpec::exact("gap", ValueKind::Number, "1", "at most one packet in N is reordered; needs reorder"),
-    OptionSpec::exact(
+    OptionSpec::short("gap", ValueKind::Number, "1", "at most one packet in N is reordered; needs reorder"),
+    OptionSpec::short(
         "rate",
         ValueKind::Words("RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]"),
         "none",
         "rate of the link; with bytes added to each packet, or cells",
     ),
-    OptionSpec::exact(
+    OptionSpec::short(
         "slot",
         ValueKind::Words("MIN [MAX] | distribution NAME TIME JITTER, then [packets N] [bytes SIZE]"),
         "none",
@@ -203,7 +204,7 @@ const OPTIONS: &[OptionSpec] = &[
 ];
 
 const SEED: OptionSpec =
-    OptionSpec::exact("seed", ValueKind::Decimal, "drawn", "what its own random numbers begin with");
+    OptionSpec::short("seed", ValueKind::Decimal, "drawn", "what its own random numbers begin with");
 
 /// All options of tc 7.2 and Linux 7.2.
 pub const NEWER: &[OptionSpec] = &{

@@ -57,8 +57,10 @@ pub struct OptionSpec {
     /// May the name be cut short (`bur` for `burst`)? Tables are searched from the top, so the first that
     /// fits wins.
     pub prefix: bool,
-    /// Other names, always written in full.
+    /// Other names, written in full unless [`OptionSpec::alias_prefix`] says otherwise.
     pub aliases: &'static [&'static str],
+    /// May the other names be cut short?
+    pub alias_prefix: bool,
     /// What follows the name.
     pub value: ValueKind,
     /// The name tc uses when it complains about the value; often `key`, not always.
@@ -169,6 +171,7 @@ impl OptionSpec {
             key,
             prefix: false,
             aliases: &[],
+            alias_prefix: false,
             value: takes,
             blame: key,
             repeat: Repeat::Last,
@@ -190,6 +193,10 @@ impl OptionSpec {
     /// With further names.
     pub(crate) const fn or(self, aliases: &'static [&'static str]) -> OptionSpec {
         OptionSpec { aliases, ..self }
+    }
+    /// With further names, which may be cut short.
+    pub(crate) const fn or_short(self, aliases: &'static [&'static str]) -> OptionSpec {
+        OptionSpec { aliases, alias_prefix: true, ..self }
     }
     /// Blamed under another name.
     pub(crate) const fn blamed(self, blame: &'static str) -> OptionSpec {
@@ -215,8 +222,11 @@ impl OptionSpec {
 
     /// Is this what `word` means?
     pub fn is(&self, word: &str) -> bool {
-        let own = if self.prefix { !word.is_empty() && self.key.starts_with(word) } else { self.key == word };
-        own || self.aliases.contains(&word)
+        let fits = |name: &str, is_short: bool| match is_short {
+            true => !word.is_empty() && name.starts_with(word),
+            false => name == word,
+        };
+        fits(self.key, self.prefix) || self.aliases.iter().any(|name| fits(name, self.alias_prefix))
     }
 }
 

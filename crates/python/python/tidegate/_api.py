@@ -33,21 +33,22 @@ def loading(
     linux: str,
     tc: str,
     dissect: str,
+    netns: Optional[str],
 ) -> Dict[str, Any]:
     if dissect not in ("modern", "legacy"):
         raise ValueError(f'dissect is "modern" or "legacy", not {dissect!r}')
     return {
         "args": words(args, "args"),
         "also": [os.fspath(file) for file in listed(also)],
-        "sandbox": sandbox(timeout, private),
+        "sandbox": sandbox(timeout, private, netns),
         "linux": str(linux),
         "tc": str(tc),
         "legacy": dissect == "legacy",
     }
 
 
-def sandbox(timeout: float, private: bool) -> Dict[str, Any]:
-    return {"timeout": float(timeout), "private": bool(private)}
+def sandbox(timeout: float, private: bool, netns: Optional[str] = None) -> Dict[str, Any]:
+    return {"timeout": float(timeout), "private": bool(private), "netns": netns, "answers": []}
 
 
 def listed(values: Any) -> List[Any]:
@@ -88,6 +89,7 @@ def check(
     dissect: str = "modern",
     timeout: float = TIMEOUT,
     private: bool = False,
+    netns: Optional[str] = None,
 ) -> CheckResult:
     """Find mistakes in a policy: where, what happens, how to fix it (`tidegate check`).
 
@@ -102,11 +104,13 @@ def check(
         dissect: how far the kernel's flow dissector looks into packets: ``"modern"``, or ``"legacy"`` as Linux 3.2.
         timeout: how long a script may run, seconds.
         private: hide home directories and the environment from scripts.
+        netns: the network namespace of a script to look at; without it the one that the script begins in, unless
+            only others have traffic control.
 
     Raises:
         tidegate.Error: the policy cannot be read, configures nothing, or did not come to its end.
     """
-    files = loading(args, also, timeout, private, linux, tc, dissect)
+    files = loading(args, also, timeout, private, linux, tc, dissect, netns)
     return CheckResult(*_native.check(given(policy), files, dev))
 
 
@@ -122,6 +126,7 @@ def explain(
     dissect: str = "modern",
     timeout: float = TIMEOUT,
     private: bool = False,
+    netns: Optional[str] = None,
 ) -> Explanation:
     """Show which rules, class and queue packets meet, and why (`tidegate explain`).
 
@@ -130,14 +135,14 @@ def explain(
         packets: each in words: ``"udp 192.168.1.7 > 1.1.1.1:53 out eth0"``.
         reply: explain the reply to each packet, too.
         versus: another policy: where the packets' paths differ.
-        args, also, linux, tc, dissect, timeout, private: as for `check`.
+        args, also, linux, tc, dissect, timeout, private, netns: as for `check`.
 
     Raises:
         tidegate.Error: the policy or a packet cannot be read, or the packet cannot come about.
     """
     if not packets:
         raise TypeError("explain() needs a packet, such as 'udp 192.168.1.7 > 1.1.1.1:53'")
-    files = loading(args, also, timeout, private, linux, tc, dissect)
+    files = loading(args, also, timeout, private, linux, tc, dissect, netns)
     other = None if versus is None else given(versus)
     return Explanation(*_native.explain(given(policy), list(packets), files, reply, other))
 
@@ -153,6 +158,7 @@ def run(
     dissect: str = "modern",
     timeout: float = TIMEOUT,
     private: bool = False,
+    netns: Optional[str] = None,
 ) -> RunResult:
     """Run a script in a sandbox, on a model of the machine, and show what it configures (`tidegate run`).
 
@@ -161,12 +167,12 @@ def run(
         args: arguments for the script.
         then: run it again, on the same machine, with each of these lists of arguments.
         devices: devices that exist beside those that the script names.
-        linux, tc, dissect, timeout, private: as for `check`.
+        linux, tc, dissect, timeout, private, netns: as for `check`.
 
     Raises:
         tidegate.Error: the script cannot be read or run. Its own failure is in the result.
     """
-    files = loading(args, (), timeout, private, linux, tc, dissect)
+    files = loading(args, (), timeout, private, linux, tc, dissect, netns)
     turns = [words(turn, "each of `then`") for turn in then]
     return RunResult(*_native.run(given(policy), turns, listed(devices), files))
 
@@ -198,6 +204,7 @@ def try_(
     dissect: str = "modern",
     timeout: float = TIMEOUT,
     private: bool = False,
+    netns: Optional[str] = None,
     progress: Optional[bool] = None,
 ) -> TrialResult:
     """Simulate one policy on a home link, without and with it, and report what it changes (`tidegate try`).
@@ -223,7 +230,7 @@ def try_(
         seed: the same seed gives the same document, to the byte.
         keep_going: continue although a command of the script failed.
         progress: show a bar with tqdm; default: on a terminal or in a notebook, if tqdm is installed.
-        args, also, linux, tc, dissect, timeout, private: as for `check`.
+        args, also, linux, tc, dissect, timeout, private, netns: as for `check`.
 
     Raises:
         tidegate.Error: the policy cannot be read or a script failed; a value that is no rate, time or size.
@@ -247,7 +254,7 @@ def try_(
         "seed": seed,
         "keep_going": keep_going,
     }
-    files = loading(args, also, timeout, private, linux, tc, dissect)
+    files = loading(args, also, timeout, private, linux, tc, dissect, netns)
     with progress_bar(progress, "simulating", "s") as report:
         return TrialResult(*_native.try_(given(policy), link, files, report))
 

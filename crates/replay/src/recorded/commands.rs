@@ -121,6 +121,7 @@ impl PlainCommands {
                 args: words,
                 stdin: None,
                 cwd: PathBuf::from("/tmp"),
+                netns: None,
             })),
             _ => None,
         }

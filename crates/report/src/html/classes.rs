@@ -340,7 +340,7 @@ fn card_table(run: &TrialRun, class: &ClassSeries) -> Data {
     let has_tokens = !class.tokens_us.is_empty();
     let mut head = vec!["time", "sent"];
     if is_queue {
-        head.extend(["longest queue", "bytes waiting", "dropped"]);
+        head.extend(["longest queue seen", "bytes waiting", "dropped"]);
     }
     if has_tokens {
         head.push("fewest tokens");

@@ -199,7 +199,7 @@ fn classes(trial: &TrialDocument, pairs: &[Pair<'_>]) -> Data {
             "ceil",
             "sent (share)",
             "dropped",
-            "longest queue",
+            "longest queue seen",
         ]),
         rows: rows(&shown, of),
     }

@@ -26,7 +26,7 @@ const UNFINISHED: &str = "UNFINISHED";
 const MAX_RESULT: u64 = 2 << 30;
 
 /// What a bundle is made of.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct BundleJob<'j> {
     /// The sweep, or a scenario without one: a single case without settings. Its path as the user gave it.
     pub sweep: SweepJob<'j>,
@@ -69,7 +69,7 @@ pub fn make(job: &BundleJob<'_>) -> Result<Outcome<Provenance>> {
     let place = Place::new(job.target)?;
     let (whole, from_here) = inputs::located(job.sweep.path)?;
     let sweep = SweepJob { path: &from_here, ..job.sweep };
-    let inputs = inputs::gather(&sweep, &whole, job.disk)?;
+    let inputs = inputs::gather(&sweep, &whole, job.disk.clone())?;
     let prepared = PreparedSweep::new(sweep, &job.disk)?;
     if let Some(ended) = refuses_plots(job, &prepared)? {
         return Ok(ended);

@@ -110,7 +110,7 @@ fn one(shim: &mut ToolShim<'_>, command: IpCommand, flags: IpFlags, words: &[Str
 
 /// A link that exists only because a command named it is replaced by the one that is made by this name: it
 /// did not exist after all.
-fn make_room(shim: &mut ToolShim<'_>, name: &str) {
+pub(super) fn make_room(shim: &mut ToolShim<'_>, name: &str) {
     if shim.machine.grows
         && shim.machine.host.assumed.remove(name)
         && shim.machine.gateway.device(name).is_some()
@@ -124,12 +124,23 @@ fn refusal(error: &TcError) -> Reply {
 }
 
 fn set(shim: &mut ToolShim<'_>, set: &LinkSet) -> Result<(), Reply> {
-    let dev = set.dev.clone();
+    let mut dev = set.dev.clone();
     let mut ops = Vec::new();
     ops.extend(set.mtu.map(|bytes| Op::Mtu { dev: dev.clone(), bytes }));
     ops.extend(set.txqueues.map(|count| Op::Link(LinkOp::TxQueues { name: dev.clone(), count })));
     for op in ops {
         shim.apply(op).map_err(|error| refusal(&error))?;
+    }
+    // It has its new name before it comes up (asked: `name e0 up` of a device that is down).
+    if let Some(to) = &set.name {
+        world::meet_all(shim);
+        // Since a working device is not expected to have another name.
+        if shim.machine.host.links.get(&dev).is_some_and(|link| link.up) {
+            return Err(Reply::error(2, "RTNETLINK answers: Device or resource busy\n"));
+        }
+        let op = Op::Link(LinkOp::Rename { name: dev, to: to.clone() });
+        shim.apply(op).map_err(|error| refusal(&error))?;
+        dev = to.clone();
     }
     // Linux brings the device up first, with the queue that it had (recorded: queue-of-one-command).
     if let Some(up) = set.up {
@@ -151,17 +162,7 @@ fn set(shim: &mut ToolShim<'_>, set: &LinkSet) -> Result<(), Reply> {
             world::write(shim, &dev, "address", address);
         }
     }
-    match &set.name {
-        // Since a working device is not expected to have another name.
-        Some(_) if shim.machine.host.links.get(&dev).is_some_and(|link| link.up) => {
-            Err(Reply::error(2, "RTNETLINK answers: Device or resource busy\n"))
-        }
-        Some(to) => {
-            let op = Op::Link(LinkOp::Rename { name: dev, to: to.clone() });
-            shim.apply(op).map(|_| ()).map_err(|error| refusal(&error))
-        }
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 fn delete(shim: &mut ToolShim<'_>, name: &str) -> Result<(), Reply> {

@@ -15,13 +15,16 @@ pub fn refusal_text(op: &Op, error: &TcError) -> (String, u8) {
 }
 
 /// What tc prints before a refusal and is none: values that it chose itself, and warnings, ours among them.
-const NOTES: [&str; 7] = [
+const NOTES: [&str; 10] = [
     "Warning: ",
     "RED: WARNING. ",
     "RED: set bandwidth to ",
     "GRED: set bandwidth to ",
     "GRED: set burst to ",
     "Auto-config [",
+    "dst MAC address <",
+    "src MAC address <",
+    "skbmod etype 0x",
     "tidegate: warning: ",
 ];
 
@@ -48,6 +51,9 @@ mod tests {
         31\ntc: help\n";
         let lines: Vec<&str> = refusal_lines(text).collect();
         assert_eq!(lines, ["tc_red_eval_ewma() burst 20 is too small ? Try burst 31", "tc: help"]);
+        // skbmod says what it writes, refused or not (asked of tc 6.1).
+        let skbmod = "dst MAC address <02:15:15:15:15:15>\nError: Parent Qdisc doesn't exists.\n";
+        assert_eq!(refusal_lines(skbmod).next(), Some("Error: Parent Qdisc doesn't exists."));
         assert_eq!(refusal_lines("\n").next(), None);
     }
 }

@@ -42,7 +42,7 @@ fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<CandidatePo
         args: args.clone(),
         devices,
         seed,
-        sandbox: options.sandbox.into(),
+        sandbox: (&options.sandbox).into(),
         ..ReadOptions::default()
     };
     let taken = tidegate_loader::read(std::slice::from_ref(&path), &how)?;

@@ -1,6 +1,6 @@
 //! basic: its words, and how it is listed.
 
-use super::row::{Given, ListedFilter, Read, Row, class, number, old_style};
+use super::row::{Given, ListedFilter, Read, Row, class, leading_number, old_style};
 use crate::json::Json;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
@@ -13,7 +13,7 @@ use tidegate_policy::{BasicParams, FilterParams};
 pub(super) const ROW: Row = Row { name: "basic", parse, show };
 
 fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
-    let number = number(handle)?;
+    let number = leading_number(handle);
     if words.peek().is_none() {
         return Ok(Read { handle: number, ..Read::default() });
     }

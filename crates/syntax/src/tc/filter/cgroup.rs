@@ -1,6 +1,6 @@
 //! cgroup: its words, and how it is listed.
 
-use super::row::{Given, ListedFilter, Read, Row, old_style};
+use super::row::{Given, ListedFilter, Read, Row, leading_number, old_style};
 use crate::json::Json;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
@@ -23,26 +23,7 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
             _ => return Err(unknown(word, words).remedy("cgroup takes match and an expression, and action.")),
         }
     }
-    Ok(Read {
-        handle: handle.map_or(0, |(text, _)| beginning(text)),
-        params: Some(FilterParams::Cgroup(params)),
-        actions,
-    })
-}
-
-/// The number that a handle begins with: tc does not ask what follows it. One that does not fit is cut.
-fn beginning(text: &str) -> u32 {
-    let (minus, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-    let hex = text.strip_prefix("0x").filter(|rest| rest.starts_with(|next: char| next.is_ascii_hexdigit()));
-    let (base, digits) = match hex {
-        Some(rest) => (16, rest),
-        None if text.starts_with('0') => (8, text),
-        None => (10, text),
-    };
-    let digits = digits.chars().map_while(|digit| digit.to_digit(base));
-    let number =
-        digits.fold(0u64, |number, digit| number.saturating_mul(base.into()).saturating_add(digit.into()));
-    if minus { (number as u32).wrapping_neg() } else { number as u32 }
+    Ok(Read { handle: leading_number(handle), params: Some(FilterParams::Cgroup(params)), actions })
 }
 
 fn unknown(word: &str, words: &Words<'_>) -> Refusal {

@@ -108,7 +108,10 @@ fn keys(env: &Env, words: &mut Words<'_>) -> Result<FlowKeySet, Refusal> {
     let list = words.need()?;
     let mut set = FlowKeySet(0);
     for name in list.split(',') {
-        let known = FlowKeySet::NAMES.iter().position(|key| *key == name);
+        // The first that the word begins is meant (asked of tc 6.1), unless it is a whole name.
+        let of = |fits: fn(&str, &str) -> bool| FlowKeySet::NAMES.iter().position(|key| fits(key, name));
+        let known = of(|key, name| key == name)
+            .or_else(|| of(|key, name| key.starts_with(name)).filter(|_| !name.is_empty()));
         // tc has no name for the flow label.
         let usable = |bit: &usize| *bit < 18 || env.tunnel_keys && *bit >= FlowKeySet::TUNNEL;
         let bit = known.filter(usable).ok_or_else(|| {

@@ -1,6 +1,6 @@
 //! matchall: its words, and how it is listed.
 
-use super::row::{Given, ListedFilter, Read, Row, both_skipped, class, no_card, number};
+use super::row::{Given, ListedFilter, Read, Row, both_skipped, class, leading_number, no_card};
 use crate::json::Json;
 use crate::tc::action;
 use crate::tc::show::Entry;
@@ -13,7 +13,7 @@ use tidegate_policy::{FilterParams, MatchallParams};
 pub(super) const ROW: Row = Row { name: "matchall", parse, show };
 
 fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
-    let number = number(handle)?;
+    let number = leading_number(handle);
     if words.peek().is_none() {
         return Ok(Read { handle: number, ..Read::default() });
     }

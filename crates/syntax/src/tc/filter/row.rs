@@ -55,6 +55,27 @@ pub(super) fn number(handle: Given<'_>) -> Result<u32, Refusal> {
     u32_in(text, 0).ok_or_else(|| illegal("handle", "", text, place))
 }
 
+/// A handle of which the number that it begins with counts, whatever follows; 0 where none is given: `5:` is 5,
+/// `ffff:1` is 0 (asked of tc 6.1).
+pub(super) fn leading_number(handle: Given<'_>) -> u32 {
+    handle.map_or(0, |(text, _)| beginning(text))
+}
+
+/// The number that a handle begins with: tc does not ask what follows it. One that does not fit is cut.
+fn beginning(text: &str) -> u32 {
+    let (minus, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let hex = text.strip_prefix("0x").filter(|rest| rest.starts_with(|next: char| next.is_ascii_hexdigit()));
+    let (base, digits) = match hex {
+        Some(rest) => (16, rest),
+        None if text.starts_with('0') => (8, text),
+        None => (10, text),
+    };
+    let digits = digits.chars().map_while(|digit| digit.to_digit(base));
+    let number =
+        digits.fold(0u64, |number, digit| number.saturating_mul(base.into()).saturating_add(digit.into()));
+    if minus { (number as u32).wrapping_neg() } else { number as u32 }
+}
+
 /// The class after `classid` or `flowid`.
 pub(super) fn class(words: &mut Words<'_>) -> Result<Handle, Refusal> {
     let text = words.need()?;

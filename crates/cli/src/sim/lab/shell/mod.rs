@@ -76,7 +76,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         let is_typed = line.starts_with("up-line") || line.starts_with("down-line");
         anyhow::anyhow!(if is_typed { wrong.shown(path, &text) } else { wrong.to_string() })
     };
-    let disk = ScenarioFiles { sandbox: options.sandbox.into() };
+    let disk = ScenarioFiles { sandbox: (&options.sandbox).into() };
     let mut scenario = tidegate_scenario::parse(path, &text, &disk).map_err(wrong)?;
     let prepared = prepare::prepare(&mut scenario, &disk).map_err(wrong)?;
     for note in &prepared.notes {

@@ -1,0 +1,82 @@
+//! Scripts that make network namespaces: whose policy is looked at, and that this is said.
+
+use crate::common;
+
+use common::{Place, TIDEGATE, skip};
+use std::process::{Command, Output};
+
+fn tidegate(args: &[&str]) -> Output {
+    Command::new(TIDEGATE).args(args).output().expect("runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+const TEST_BED: &str = "#!/bin/bash
+set -e
+TC=tc
+cleanup() { ip netns del left 2>/dev/null || true; ip netns del right 2>/dev/null || true; }
+trap cleanup EXIT
+cleanup
+ip netns add left
+ip netns add right
+ip link add v0 type veth peer name v1
+ip link set v0 netns left
+ip link set v1 netns right name eth0
+ip netns exec left ip addr add 10.0.0.1/24 dev v0
+ip -n right addr add 10.0.0.2/24 dev eth0
+ip netns exec left ip link set v0 up
+ip -n right link set eth0 up
+ip netns exec left $TC qdisc add dev v0 root handle 1: htb default 0x20
+ip netns exec left bash -c 'tc class add dev v0 parent 1: classid 1:10 htb rate 10mbit'
+tc -n right qdisc add dev eth0 root netem delay 20ms
+";
+
+#[test]
+fn the_policy_of_a_namespace_is_looked_at() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("namespaces");
+    let script = place.script("bed.sh", TEST_BED);
+    let script = script.to_str().expect("a name");
+    let shown = tidegate(&["run", script, "--print", "tc"]);
+    assert!(shown.status.success(), "{shown:?}");
+    let commands = stdout(&shown);
+    assert!(commands.contains("tc qdisc add dev v0 root handle 1: htb default 0x20"), "{commands}");
+    assert!(!commands.contains("netem"), "{commands}");
+    let said = String::from_utf8_lossy(&shown.stderr).into_owned();
+    let sentence = "this is about the network namespace left, which the script deletes in the end; commands that \
+                    are given here are for there (ip netns exec left …); it configures right too: --netns NAME \
+                    looks at another";
+    assert!(said.contains(sentence), "{said}");
+    // The line of a finding is the script's, whatever stands before the tool.
+    let checked = tidegate(&["check", script]);
+    let found = stdout(&checked) + &String::from_utf8_lossy(&checked.stderr);
+    assert!(found.contains("bed.sh:16: ") && found.contains("0x20"), "{found}");
+    assert!(found.contains("network namespace left"), "{found}");
+    let right = tidegate(&["run", script, "--netns", "right", "--print", "tc"]);
+    assert!(stdout(&right).contains("tc qdisc add dev eth0 root netem delay 20ms"), "{right:?}");
+    let none = tidegate(&["check", script, "--netns", "middle"]);
+    let said = String::from_utf8_lossy(&none.stderr).into_owned();
+    assert!(none.status.code() == Some(2), "{none:?}");
+    assert!(said.contains("there is no such network namespace; there are left, right"), "{said}");
+    let own = tidegate(&["check", script, "--netns", "1"]);
+    assert!(!stdout(&own).contains("0x20"), "{own:?}");
+}
+
+/// What is for another namespace is not set in this one.
+#[test]
+fn a_policy_of_a_namespace_is_not_applied_unasked() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("namespaces-apply");
+    let script = place.script("bed.sh", TEST_BED);
+    let script = script.to_str().expect("a name");
+    let refused = tidegate(&["apply", script, "--dry-run"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success(), "{refused:?}");
+    assert!(said.contains("name the namespace whose policy it shall be with --netns"), "{said}");
+}
