@@ -228,7 +228,9 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<InputFormat, FormatError> {
 fn yaml(first: &str, lines: &[&str]) -> Option<InputFormat> {
     let begins = first.split(|letter: char| letter == ':' || letter == ' ').next().unwrap_or_default();
     let is_key = |word: &str| !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric());
-    if !(first.starts_with("---") || first.contains(':') && (is_key(begins) || first.starts_with("- "))) {
+    // `{{`: a template of Helm's, which its reader refuses by name.
+    let begins_so = ["---", "{{"].iter().any(|begin| first.starts_with(begin));
+    if !(begins_so || first.contains(':') && (is_key(begins) || first.starts_with("- "))) {
         return None;
     }
     if chaos_mesh::is_experiment(lines) {

@@ -431,4 +431,36 @@ mod tests {
         let unbuilt = batch("filter add dev eth0 parent 1: bpf obj x.o flowid 1:20");
         assert_eq!(carried(&unbuilt, false), (3, 1, String::new()));
     }
+
+    /// Every command that others' settings come to is carried out, and what their reader should know is told.
+    #[test]
+    fn manifests_are_carried_out() {
+        let experiment = "apiVersion: chaos-mesh.org/v1alpha1\nkind: NetworkChaos\nspec:\n  action: netem\n  mode: \
+                          all\n  selector: {}\n  delay: {latency: 90ms, jitter: 5ms, correlation: '25'}\n  \
+                          loss: {loss: '0.5'}\n  externalTargets: ['203.0.113.9:5432', example.org]\n";
+        let limits = "kind: Pod\nmetadata:\n  annotations:\n    kubernetes.io/ingress-bandwidth: 100M\n    \
+                      kubernetes.io/egress-bandwidth: 1M\n";
+        let rows = [
+            ("slow.yaml", experiment, ["prio", "sfq", "sfq", "sfq", "netem"].as_slice(), 11, 2),
+            ("pod.yaml", limits, &["tbf", "ingress", "tbf"], 6, 2),
+        ];
+        for (name, text, kinds, commands, notes) in rows {
+            let loaded = read_text(name, text, &ReadOptions::default()).expect(name);
+            let troubles: Vec<String> = loaded.troubles().map(ToString::to_string).collect();
+            assert_eq!((troubles, loaded.commands()), (Vec::new(), commands), "{name}");
+            let installed = loaded.reading().qdiscs;
+            let named = installed.iter().filter(|qdisc| !qdisc.handle.is_none());
+            let mut found: Vec<&str> = named.map(|qdisc| qdisc.kind.name()).collect();
+            let mut expected = kinds.to_vec();
+            found.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{name}");
+            assert_eq!(
+                loaded.left_out().count(),
+                notes,
+                "{name}: {:?}",
+                loaded.left_out().collect::<Vec<_>>()
+            );
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Manifests of Kubernetes: their documents, and values as its API server takes them.
 
+use crate::foreign::ForeignPolicy;
 use crate::nearest;
 use crate::nft::Span;
 use crate::short::Problem;
@@ -7,6 +8,8 @@ use crate::yaml::{self, YamlEntry, YamlNode, YamlValue};
 
 /// After so many mistakes no others are looked for.
 const MOST_PROBLEMS: usize = 200;
+/// As many of what is left out are shown where nothing else is there.
+const SHOWN_SKIPPED: usize = 3;
 
 /// The objects of a file, those of lists of kind `List` one by one.
 ///
@@ -37,6 +40,8 @@ pub(crate) fn name_of(object: &YamlNode) -> &str {
 pub(crate) struct Findings {
     pub(crate) problems: Vec<Problem>,
     pub(crate) notes: Vec<Problem>,
+    /// What of the file is left out as a whole: notes, or what is wrong where nothing else is there.
+    skipped: Vec<Problem>,
 }
 
 impl Findings {
@@ -50,6 +55,35 @@ impl Findings {
         if self.notes.len() < MOST_PROBLEMS {
             self.notes.push(Problem::new(span, what, remedy));
         }
+    }
+
+    pub(crate) fn skip(&mut self, span: Span, what: impl Into<String>, remedy: impl Into<String>) {
+        if self.skipped.len() < MOST_PROBLEMS {
+            self.skipped.push(Problem::new(span, what, remedy));
+        }
+    }
+
+    /// What a file comes to, where nothing is wrong with it. `nothing`: what is wrong where it comes to nothing.
+    pub(crate) fn judge(
+        mut self,
+        text: &str,
+        mut policy: ForeignPolicy,
+        nothing: (&str, &str),
+    ) -> Result<ForeignPolicy, Vec<Problem>> {
+        if policy.commands.is_empty() && self.problems.is_empty() {
+            self.problems = std::mem::take(&mut self.skipped);
+            self.problems.truncate(SHOWN_SKIPPED);
+            if self.problems.is_empty() {
+                self.wrong(Span { line: 1, from: 1, to: 1 }, nothing.0, nothing.1);
+            }
+        }
+        if !self.problems.is_empty() {
+            return Err(self.sorted(text));
+        }
+        policy.notes = self.notes;
+        policy.notes.extend(self.skipped);
+        policy.notes.sort_by_key(|note| note.span.line);
+        Ok(policy)
     }
 
     /// Checks that a value is a table with these keys alone. `what`: what the table is, for a sentence.

@@ -56,7 +56,10 @@ pub fn read(text: &str) -> Result<ForeignPolicy, Vec<Problem>> {
     let mut found = Findings::default();
     let objects = match kubernetes::objects(text) {
         Ok(objects) => objects,
-        Err(problems) => return Err(Findings { problems, ..found }.sorted(text)),
+        Err(problems) => {
+            found.problems = problems;
+            return Err(found.sorted(text));
+        }
     };
     let mut policy = ForeignPolicy::default();
     let mut pods = 0;
@@ -69,19 +72,8 @@ pub fn read(text: &str) -> Result<ForeignPolicy, Vec<Problem>> {
         limits.carry_out((pods, kubernetes::name_of(object)), &mut policy, &mut found);
         pods += 1;
     }
-    if policy.commands.is_empty() && found.problems.is_empty() {
-        found.problems = std::mem::take(&mut found.notes);
-        if found.problems.is_empty() {
-            let remedy = "write them in metadata.annotations of a Pod, or of a template's";
-            found.wrong(Span { line: 1, from: 1, to: 1 }, "no pod of this file has limits", remedy);
-        }
-    }
-    if !found.problems.is_empty() {
-        return Err(found.sorted(text));
-    }
-    found.notes.sort_by_key(|note| note.span.line);
-    policy.notes = found.notes;
-    Ok(policy)
+    let remedy = "write them in metadata.annotations of a Pod, or of a template's";
+    found.judge(text, policy, ("no pod of this file has limits", remedy))
 }
 
 /// The limits of a pod in bits a second, each with its place.
@@ -107,7 +99,7 @@ fn limits_of(object: &YamlNode, found: &mut Findings) -> Option<Limits> {
         && let Some(entry) = [INGRESS, EGRESS].iter().find_map(|key| own.node.entry(key))
     {
         let what = format!("{} stands at the {kind} itself, not at its pods, and has no effect", entry.key);
-        found.note(entry.span, what, "write it in spec.template.metadata.annotations");
+        found.skip(entry.span, what, "write it in spec.template.metadata.annotations");
     }
     let own: YamlEntry = annotations(pod?)?;
     let limits = Limits { ingress: rate(&own.node, INGRESS, found), egress: rate(&own.node, EGRESS, found) };
@@ -118,7 +110,7 @@ fn limits_of(object: &YamlNode, found: &mut Findings) -> Option<Limits> {
 fn rate(annotations: &YamlNode, key: &str, found: &mut Findings) -> Option<(u64, Span)> {
     let (text, span) = found.text(annotations, key)?;
     let Some(rate) = quantity(text) else {
-        let what = format!("{text} is no quantity of Kubernetes, so the pod does not start");
+        let what = format!("{text} is no quantity that Kubernetes takes here, so the pod does not start");
         found.wrong(span, what, "write bits a second with k, M, G, Ki, Mi or Gi behind them: 10M");
         return None;
     };

@@ -84,7 +84,7 @@ impl Experiment {
         if action == "partition" {
             let what =
                 "action: partition cuts connections off with iptables, and puts no qdisc on: it is left out";
-            found.note(span, what, "read are netem, delay, loss, duplicate, corrupt and bandwidth");
+            found.skip(span, what, "read are netem, delay, loss, duplicate, corrupt and bandwidth");
             return None;
         }
         let towards = targets::read(spec, direction, found);
@@ -174,14 +174,16 @@ fn pods(entry: &YamlEntry, direction: &str, found: &mut Findings) {
         found.must_have(table, "mode");
         let mode = found.choice(&table.node, "mode", &MODES);
         let value = found.text(&table.node, "value");
-        let needs = matches!(mode, Some(("fixed" | "fixed-percent" | "random-max-percent", _)));
-        let number = value.and_then(|(text, _)| text.parse::<u32>().ok()).filter(|number| *number > 0);
-        if let (Some((mode, span)), true, None) = (mode, needs, number) {
-            found.wrong(
-                span,
-                format!("mode: {mode} without a `value`"),
-                "write value: \"2\", a whole number in quotes",
-            );
+        let most = match mode {
+            Some(("fixed", _)) => u32::MAX,
+            Some(("fixed-percent" | "random-max-percent", _)) => 100,
+            _ => 0,
+        };
+        let number = value.and_then(|(text, _)| text.parse::<u32>().ok());
+        let number = number.filter(|number| (1..=most).contains(number));
+        if let (Some((mode, span)), None) = (mode.filter(|_| most > 0), number) {
+            let what = format!("mode: {mode} without a `value` that fits");
+            found.wrong(span, what, format!("write value: \"2\", a whole number in quotes, at most {most}"));
         }
         chosen.push((mode, number.unwrap_or_default()));
     }

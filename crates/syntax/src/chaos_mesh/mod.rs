@@ -10,7 +10,6 @@ mod targets;
 
 use crate::foreign::ForeignPolicy;
 use crate::kubernetes::{self, Findings};
-use crate::nft::Span;
 use crate::short::Problem;
 use crate::yaml::{YamlEntry, YamlNode};
 use experiment::Experiment;
@@ -24,10 +23,11 @@ pub fn is_experiment(lines: &[&str]) -> bool {
         let word = line.strip_prefix(key).unwrap_or_default().trim();
         word.trim_matches(['"', '\'']) == value
     };
-    let is_chaos = |line: &&str| line.contains("chaos-mesh.org/");
+    let is_own = |line: &&str| line.contains("chaos-mesh.org/");
+    let holds_others = |line: &&str| ["Schedule", "Workflow"].iter().any(|kind| is(line, "kind:", kind));
+    let has_one = |line: &&str| line.trim_start_matches("- ").starts_with("networkChaos:");
     lines.iter().any(|line| is(line, "kind:", "NetworkChaos"))
-        || lines.iter().any(is_chaos)
-            && lines.iter().any(|line| line.trim_start_matches("- ").starts_with("networkChaos:"))
+        || lines.iter().any(is_own) && lines.iter().any(holds_others) && lines.iter().any(has_one)
 }
 
 /// Reads a file: the commands that its experiments come to, each in the pod that it is for.
@@ -48,7 +48,10 @@ pub fn read(text: &str) -> Result<ForeignPolicy, Vec<Problem>> {
     let mut found = Findings::default();
     let objects = match kubernetes::objects(text) {
         Ok(objects) => objects,
-        Err(problems) => return Err(Findings { problems, ..found }.sorted(text)),
+        Err(problems) => {
+            found.problems = problems;
+            return Err(found.sorted(text));
+        }
     };
     let mut policy = ForeignPolicy::default();
     let mut specs = Vec::new();
@@ -68,24 +71,11 @@ pub fn read(text: &str) -> Result<ForeignPolicy, Vec<Problem>> {
             experiment.carry_out((at, name), &mut policy, &mut found);
         }
     }
-    if policy.commands.is_empty() && found.problems.is_empty() {
-        let notes = std::mem::take(&mut found.notes);
-        found.problems = notes;
-        if found.problems.is_empty() {
-            let begin = Span { line: 1, from: 1, to: 1 };
-            found.wrong(
-                begin,
-                "the file has no experiment with networks",
-                "name one with kind: NetworkChaos",
-            );
-        }
-    }
-    if !found.problems.is_empty() {
-        return Err(found.sorted(text));
-    }
-    found.notes.sort_by_key(|note| note.span.line);
-    policy.notes = found.notes;
-    Ok(policy)
+    found.judge(
+        text,
+        policy,
+        ("the file has no experiment with networks", "name one with kind: NetworkChaos"),
+    )
 }
 
 /// The specs of experiments in an object, each with the object's name or its own.
@@ -99,11 +89,8 @@ fn specs_of<'n>(object: &'n YamlNode, found: &mut Findings) -> Vec<(&'n YamlEntr
         _ if kind_text == "NetworkChaos" => {}
         Some(version) if version.text().is_some_and(is_own) => {}
         _ => {
-            found.note(
-                object.span,
-                "this object is no experiment of Chaos Mesh, and left out",
-                "nothing is to be done",
-            );
+            let what = "this object is no experiment of Chaos Mesh, and left out";
+            found.skip(object.span, what, "read are NetworkChaos, and Schedule and Workflow with one");
             return Vec::new();
         }
     }
@@ -125,11 +112,8 @@ fn specs_of<'n>(object: &'n YamlNode, found: &mut Findings) -> Vec<(&'n YamlEntr
             if inner.is_some() {
                 found.note(spec.span, what, "what follows holds while it is on");
             } else {
-                found.note(
-                    spec.span,
-                    format!("Schedule {name} is of another kind, and left out"),
-                    "nothing is to be done",
-                );
+                let what = format!("Schedule {name} is of another kind, and left out");
+                found.skip(spec.span, what, "read is type: NetworkChaos");
             }
             inner.map(|entry| (entry, name)).into_iter().collect()
         }
@@ -145,7 +129,7 @@ fn specs_of<'n>(object: &'n YamlNode, found: &mut Findings) -> Vec<(&'n YamlEntr
         }
         _ => {
             let what = format!("{kind_text} {name} is no experiment with networks, and left out");
-            found.note(kind.map_or(object.span, |node| node.span), what, "nothing is to be done");
+            found.skip(kind.map_or(object.span, |node| node.span), what, "read is kind: NetworkChaos");
             Vec::new()
         }
     }

@@ -272,7 +272,9 @@ fn what_kubernetes_chaos_mesh_or_tc_refuse_is_an_error_at_its_line() {
         assert!(problems.iter().any(is_it), "{lines}\n{problems:?}");
     }
     let fixed = experiment(delay).replace("mode: all", "mode: fixed");
-    assert!(wrong(&fixed)[0].1.starts_with("mode: fixed without a `value`"));
+    assert!(wrong(&fixed)[0].1.starts_with("mode: fixed without a `value` that fits"));
+    let percent = experiment(&format!("{delay}value: '101'")).replace("mode: all", "mode: fixed-percent");
+    assert!(wrong(&percent)[0].2.ends_with("at most 100"));
     let old = experiment(delay).replace("chaos-mesh.org/", "pingcap.com/");
     assert!(wrong(&old)[0].1.starts_with("Chaos Mesh 2 knows apiVersion"));
     let template = wrong(&experiment("action: delay\ndelay:\n  latency: {{ .Values.latency }}"));

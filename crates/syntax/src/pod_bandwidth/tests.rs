@@ -75,7 +75,7 @@ fn limits_without_effect_and_no_quantities_are_errors() {
         assert_eq!(quantity(text), expected, "{text}");
     }
     let rows = [
-        (pod("kubernetes.io/ingress-bandwidth: 10Mbps"), 5, "10Mbps is no quantity"),
+        (pod("kubernetes.io/ingress-bandwidth: 10Mbps"), 5, "10Mbps is no quantity that"),
         (
             pod("kubernetes.io/ingress-bandwidth: 1000000"),
             5,
