@@ -26,7 +26,7 @@ const LATENCY_MS: u64 = 25;
 const LEAST: u128 = 1000;
 const MOST: u128 = 1_000_000_000_000;
 /// From this rate on, in bits a second, the burst's time fits in the kernel's 32 bits.
-const FITS: u64 = 15_625_001;
+const FITS: u64 = 15_625_000;
 
 /// Are these the lines of such a file, trimmed and without comments?
 pub fn is_manifest(lines: &[&str]) -> bool {

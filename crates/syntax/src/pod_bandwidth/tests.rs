@@ -52,6 +52,11 @@ fn bursts_lose_what_has_no_32_bits() {
         assert!(last.contains(&format!("tbf rate {bits}bit burst {burst}b limit")), "{rate}: {last}");
         assert!(notes.iter().any(|note| note.contains("loses its")), "{notes:?}");
     }
+    let is_told = |rate: &str| {
+        let (_, notes) = commands(&pod(&format!("kubernetes.io/ingress-bandwidth: {rate}")));
+        notes.iter().any(|note| note.contains("loses its"))
+    };
+    assert_eq!(["15624999", "15625000"].map(|rate| is_told(&format!("'{rate}'"))), [true, false]);
 }
 
 #[test]
