@@ -90,8 +90,8 @@ impl FormatError {
 
 /// What a policy may be written in, for those whose file is none of it.
 const KNOWN: &str = "Known are shell scripts, tc batch files, iptables-save, nft rules, short policies \
-(tidegate policy help), /etc/config/sqm, SQM's iface.conf, FireQOS, .network files of systemd-networkd, NetworkChaos of \
-Chaos Mesh, Kubernetes manifests with bandwidth limits, listings of tc (with -j or without)";
+(tidegate policy help), /etc/config/sqm, SQM's iface.conf, FireQOS, .network files of systemd-networkd, NetworkChaos \
+of Chaos Mesh, Kubernetes manifests with bandwidth limits, listings of tc (with -j or without)";
 
 impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

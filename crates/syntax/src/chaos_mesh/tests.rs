@@ -271,6 +271,11 @@ fn what_kubernetes_chaos_mesh_or_tc_refuse_is_an_error_at_its_line() {
         };
         assert!(problems.iter().any(is_it), "{lines}\n{problems:?}");
     }
+}
+
+#[test]
+fn modes_have_values_and_templates_and_old_versions_are_refused() {
+    let delay = "action: delay\ndelay: {latency: 9ms}\n";
     let fixed = experiment(delay).replace("mode: all", "mode: fixed");
     assert!(wrong(&fixed)[0].1.starts_with("mode: fixed without a `value` that fits"));
     let percent = experiment(&format!("{delay}value: '101'")).replace("mode: all", "mode: fixed-percent");

@@ -21,8 +21,8 @@ fn pod(annotations: &str) -> String {
 
 #[test]
 fn both_directions_are_put_on_the_nodes_end_of_the_veth() {
-    let text = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  template:\n    metadata:\n      \
-                annotations:\n        kubernetes.io/ingress-bandwidth: 80M\n        \
+    let text = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  template:\n    \
+                metadata:\n      annotations:\n        kubernetes.io/ingress-bandwidth: 80M\n        \
                 kubernetes.io/egress-bandwidth: 1G\n    spec: {}\n";
     let (shown, notes) = commands(text);
     assert_eq!(
