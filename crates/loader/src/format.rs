@@ -226,7 +226,7 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<InputFormat, FormatError> {
 
 /// YAML that is read; a script with a manifest behind `<<EOF` does not begin as one.
 fn yaml(first: &str, lines: &[&str]) -> Option<InputFormat> {
-    let begins = first.split(|letter: char| letter == ':' || letter == ' ').next().unwrap_or_default();
+    let begins = first.split([':', ' ']).next().unwrap_or_default();
     let is_key = |word: &str| !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric());
     // `{{`: a template of Helm's, which its reader refuses by name.
     let begins_so = ["---", "{{"].iter().any(|begin| first.starts_with(begin));
