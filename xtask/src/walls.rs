@@ -224,8 +224,8 @@ const CRATES: [(&str, Purity, &[&str]); 43] = [
 const NO_STD_IN_PART: [&str; 1] = ["netlink"];
 
 /// Third-party crates that a pure crate may use: mathematics, a keyed hash that should not be written again,
-/// JSON, TOML and CSV, which are text in and text out, and gzip, which is bytes in and bytes out.
-const PURE_DEPENDENCIES: [&str; 11] = [
+/// JSON, TOML, YAML and CSV, which are text in and text out, and gzip, which is bytes in and bytes out.
+const PURE_DEPENDENCIES: [&str; 12] = [
     "libm",
     "hmac",
     "sha2",
@@ -235,6 +235,7 @@ const PURE_DEPENDENCIES: [&str; 11] = [
     "schemars",
     "toml",
     "toml_edit",
+    "saphyr-parser",
     "csv",
     "flate2",
 ];

@@ -22,8 +22,9 @@ tidegate import [OPTIONS] <FILE>... [-- <ARGS>...]
        tidegate import [OPTIONS] --live")]
 #[command(after_help = "\
 FILE is output of tc (text or -j; qdiscs, classes and filters in one file or several), a tc batch file, \
-iptables-save, nft rules, /etc/config/sqm, SQM's iface.conf, FireQOS, a .network file of systemd-networkd, a short \
-policy, or a script. `-` is standard input.
+iptables-save, nft rules, /etc/config/sqm, SQM's iface.conf, FireQOS, a .network file of systemd-networkd, an \
+experiment of Chaos Mesh, a Kubernetes manifest with bandwidth limits, a short policy, or a script. `-` is standard \
+input.
 
 Exit codes: 0 done; 1 a part of it was refused; 2 wrong usage or input; 4 not permitted.
 

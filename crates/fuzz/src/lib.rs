@@ -41,6 +41,8 @@ pub const TARGETS: &[FuzzTarget] = &[
     target("sqm_conf", "SQM's IF.iface.conf", text::sqm_conf),
     target("fireqos", "a configuration of FireQOS", text::fireqos),
     target("networkd", "a .network file of systemd-networkd", text::networkd),
+    target("chaos_mesh", "experiments of Chaos Mesh (YAML)", text::chaos_mesh),
+    target("pod_bandwidth", "Kubernetes manifests with bandwidth limits (YAML)", text::pod_bandwidth),
     target("listing", "what `tc … show` prints", text::listing),
     target("listing_json", "what `tc -j … show` prints", text::listing_json),
     target("recognise", "a file whose format is recognised by its content", text::recognise),

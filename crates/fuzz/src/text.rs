@@ -86,6 +86,14 @@ pub(crate) fn networkd(bytes: &[u8]) {
     fuzzing::policy(InputFormat::Networkd, &text(bytes));
 }
 
+pub(crate) fn chaos_mesh(bytes: &[u8]) {
+    fuzzing::policy(InputFormat::ChaosMesh, &text(bytes));
+}
+
+pub(crate) fn pod_bandwidth(bytes: &[u8]) {
+    fuzzing::policy(InputFormat::PodBandwidth, &text(bytes));
+}
+
 pub(crate) fn listing(bytes: &[u8]) {
     fuzzing::policy(InputFormat::Listing, &text(bytes));
 }

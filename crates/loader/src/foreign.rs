@@ -100,7 +100,10 @@ const FOREIGN: [Foreign; 15] = [
                 || any(lines, |line| line.starts_with("apiVersion:"))
                     && any(lines, |line| line.starts_with("kind:"))
         },
-        what: listings!("is YAML (Kubernetes, Ansible, netplan …), which is not read"),
+        what: listings!(
+            "is YAML (Kubernetes, Ansible, netplan …), of which NetworkChaos of Chaos Mesh and pods with \
+             kubernetes.io/ingress-bandwidth or egress-bandwidth are read"
+        ),
     },
     Foreign {
         is: |_, lines| {

@@ -4,7 +4,7 @@ use super::{foreign, nothing::NOTHING_FOUND, tcjson};
 use std::fmt;
 use std::path::Path;
 use tidegate_capture::TOOLS;
-use tidegate_syntax::{networkd, tc};
+use tidegate_syntax::{chaos_mesh, networkd, pod_bandwidth, tc};
 
 /// Bytes of the longest policy.
 pub const MAX_POLICY: u64 = 16 << 20;
@@ -31,6 +31,10 @@ pub enum InputFormat {
     FireQos,
     /// A `.network` file of systemd-networkd.
     Networkd,
+    /// Experiments of Chaos Mesh (`kind: NetworkChaos`).
+    ChaosMesh,
+    /// Pods with `kubernetes.io/ingress-bandwidth` or `egress-bandwidth`.
+    PodBandwidth,
     /// What `tc … show` prints.
     Listing,
     /// What `tc -j … show` writes.
@@ -50,6 +54,8 @@ impl InputFormat {
             InputFormat::SqmConf => "SQM's settings for an interface",
             InputFormat::FireQos => "a configuration of FireQOS",
             InputFormat::Networkd => "a .network file of systemd-networkd",
+            InputFormat::ChaosMesh => "an experiment of Chaos Mesh",
+            InputFormat::PodBandwidth => "a Kubernetes manifest with bandwidth limits",
             InputFormat::Listing => "a listing of tc",
             InputFormat::TcJson => "a listing of tc -j",
         }
@@ -86,8 +92,8 @@ impl FormatError {
 
 /// What a policy may be written in, for those whose file is none of it.
 const KNOWN: &str = "Known are shell scripts, tc batch files, iptables-save, nft rules, short policies \
-(tidegate policy help), /etc/config/sqm, SQM's iface.conf, FireQOS, .network files of systemd-networkd, listings of tc \
-(with -j or without)";
+(tidegate policy help), /etc/config/sqm, SQM's iface.conf, FireQOS, .network files of systemd-networkd, NetworkChaos \
+of Chaos Mesh, Kubernetes manifests with bandwidth limits, listings of tc (with -j or without)";
 
 impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -200,6 +206,9 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<InputFormat, FormatError> {
     if lines.iter().any(|line| networkd::is_section(line)) {
         return Ok(InputFormat::Networkd);
     }
+    if let Some(format) = yaml(first, &lines).filter(|_| !has_extension(".sh")) {
+        return Ok(format);
+    }
     if let Some(what) = foreign::recognised(name, &lines).filter(|_| !has_extension(".sh")) {
         return Err(FormatError::Foreign(what));
     }
@@ -231,6 +240,21 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<InputFormat, FormatError> {
         return Ok(InputFormat::Short);
     }
     Err(looks_like(first))
+}
+
+/// YAML that is read; a script with a manifest behind `<<EOF` does not begin as one.
+fn yaml(first: &str, lines: &[&str]) -> Option<InputFormat> {
+    let begins = first.split([':', ' ']).next().unwrap_or_default();
+    let is_key = |word: &str| !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric());
+    // `{{`: a template of Helm's, which its reader refuses by name.
+    let begins_so = ["---", "{{"].iter().any(|begin| first.starts_with(begin));
+    if !(begins_so || first.contains(':') && (is_key(begins) || first.starts_with("- "))) {
+        return None;
+    }
+    if chaos_mesh::is_experiment(lines) {
+        return Some(InputFormat::ChaosMesh);
+    }
+    pod_bandwidth::is_manifest(lines).then_some(InputFormat::PodBandwidth)
 }
 
 /// A file that is no text at all.
@@ -305,6 +329,16 @@ fn is_deep(text: &str) -> bool {
 
 /// JSON: tc's listings are lists of objects with a kind, or with a class.
 fn json(text: &str) -> Result<InputFormat, FormatError> {
+    // Manifests are written in JSON, too, which is YAML.
+    let lines: Vec<&str> = text.split(['\n', ',', '{', '}']).map(str::trim).collect();
+    let is_chaos =
+        |line: &&str| line.strip_prefix("\"kind\":").is_some_and(|kind| kind.trim() == "\"NetworkChaos\"");
+    if lines.iter().any(is_chaos) {
+        return Ok(InputFormat::ChaosMesh);
+    }
+    if pod_bandwidth::is_manifest(&lines) {
+        return Ok(InputFormat::PodBandwidth);
+    }
     if names_kinds(text) || text.trim() == "[]" {
         return Ok(InputFormat::TcJson);
     }
@@ -414,6 +448,27 @@ mod tests {
             ("a", "UPLINK=800\nDOWNLINK=9000\n", Ok(InputFormat::SqmConf)),
             ("a", "interface eth0 world output rate 1Mbit\n class voip\n", Ok(InputFormat::FireQos)),
             ("a", "[Match]\nName=eth0\n\n[CAKE]\nBandwidth=9M\n", Ok(InputFormat::Networkd)),
+            (
+                "a.yaml",
+                "# slow\n---\napiVersion: chaos-mesh.org/v1alpha1\nkind: NetworkChaos\n",
+                Ok(InputFormat::ChaosMesh),
+            ),
+            (
+                "a",
+                "kind: Workflow\napiVersion: chaos-mesh.org/v1alpha1\nspec:\n  - networkChaos: {}\n",
+                Ok(InputFormat::ChaosMesh),
+            ),
+            (
+                "a",
+                "kind: Pod\nmetadata:\n  annotations:\n    \"kubernetes.io/egress-bandwidth\": 1M\n",
+                Ok(InputFormat::PodBandwidth),
+            ),
+            (
+                "a",
+                "{\"kind\": \"Pod\", \"metadata\": {\"annotations\": {\"kubernetes.io/egress-bandwidth\": \"1M\"}}}",
+                Ok(InputFormat::PodBandwidth),
+            ),
+            ("a.sh", "kubectl apply -f - <<EOF\nkind: NetworkChaos\nEOF\n", Ok(InputFormat::Script)),
             ("a", "device = \"eth0\"\n", Ok(InputFormat::Short)),
             ("a", "[link]\nup = \"1mbit\"\n", Ok(InputFormat::Short)),
             ("a.toml", "x\n", Ok(InputFormat::Short)),

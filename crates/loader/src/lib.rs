@@ -270,9 +270,8 @@ impl LoadedPolicy {
     /// what listings do not say, and what is not known of the kernel: a sentence each.
     pub fn left_out(&self) -> impl Iterator<Item = String> {
         let is_read = |format: InputFormat| {
-            let is_read =
-                matches!(format, InputFormat::Listing | InputFormat::TcJson | InputFormat::Networkd);
-            short::is_short(format) || is_read
+            let is_listing = matches!(format, InputFormat::Listing | InputFormat::TcJson);
+            short::is_short(format) || is_listing || lists::reader(format).is_some()
         };
         let read = self.outcomes.iter().zip(&self.formats).filter(move |(_, format)| is_read(**format));
         read.flat_map(|(outcome, _)| outcome.notes.iter().cloned()).chain(self.not_known_of_kernel())

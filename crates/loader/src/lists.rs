@@ -11,8 +11,8 @@ use tidegate_inspect::ClassNames;
 use tidegate_policy::LinkDriver;
 use tidegate_shims::{Answer, Call, run_in_namespace};
 use tidegate_syntax::batch;
-use tidegate_syntax::networkd::{self, NetworkdCommand};
 use tidegate_syntax::short::{Compiled, CompiledCommand, Problem, Short, TreeReason};
+use tidegate_syntax::{ForeignCommand, ForeignPolicy, chaos_mesh, networkd, pod_bandwidth};
 use tidegate_text::shell_word;
 
 /// A call in a file.
@@ -44,18 +44,19 @@ pub(super) fn devices(format: InputFormat, name: &str, text: &str) -> Vec<String
             |short: Short| std::iter::once(short.device.value).chain(short.lan.map(|lan| lan.value));
         return policies.into_iter().flat_map(|(short, _)| devices(short)).collect();
     }
+    if let Some(read) = reader(format) {
+        return read(text).map(|policy| policy.devices).unwrap_or_default();
+    }
     let markers: &[&str] = match format {
         InputFormat::Batch => &["dev"],
         InputFormat::IptablesSave(_) => &["-o", "-i", "--out-interface", "--in-interface"],
         InputFormat::Nft => &["oifname", "iifname", "oif", "iif"],
-        InputFormat::Networkd => {
-            return networkd::read(text).map(|policy| policy.devices).unwrap_or_default();
-        }
         // A script runs in the sandbox; a listing is read before; a short policy has keys for them.
         InputFormat::Script | InputFormat::Listing | InputFormat::TcJson => return Vec::new(),
         InputFormat::Short | InputFormat::Uci | InputFormat::SqmConf | InputFormat::FireQos => {
             return Vec::new();
         }
+        InputFormat::Networkd | InputFormat::ChaosMesh | InputFormat::PodBandwidth => return Vec::new(),
     };
     let mut found = Vec::new();
     for line in text.lines() {
@@ -100,8 +101,8 @@ pub(super) fn class_names(
 /// sentence each, first that they are.
 pub(super) fn left_out(format: InputFormat, path: &Path, text: &str, without_cake: bool) -> Vec<String> {
     let name = path.to_string_lossy();
-    if format == InputFormat::Networkd {
-        let notes = networkd::read(text).map(|policy| policy.notes).unwrap_or_default();
+    if let Some(read) = reader(format) {
+        let notes = read(text).map(|policy| policy.notes).unwrap_or_default();
         return notes.iter().map(|note| noted(&name, note)).collect();
     }
     if !short::is_short(format) || format == InputFormat::Short {
@@ -149,6 +150,9 @@ pub(super) fn calls(
     if short::is_short(format) {
         return short_lines(format, path, text, without_cake);
     }
+    if let Some(read) = reader(format) {
+        return foreign_commands(format, path, text, read);
+    }
     let whole = |tool: &str, args: &[&str]| {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         let stdin = Some(text.as_bytes().to_vec());
@@ -159,15 +163,17 @@ pub(super) fn calls(
         InputFormat::IptablesSave(false) => Ok(vec![whole("iptables-restore", &[])]),
         InputFormat::IptablesSave(true) => Ok(vec![whole("ip6tables-restore", &[])]),
         InputFormat::Nft => Ok(vec![whole("nft", &["-f", "-"])]),
-        InputFormat::Networkd => networkd_sections(path, text),
-        // A script is run, a listing has been read, and a short policy has been compiled.
+        // A script is run, a listing has been read, others' settings and a short policy have been compiled.
         InputFormat::Script
         | InputFormat::Listing
         | InputFormat::TcJson
         | InputFormat::Short
         | InputFormat::Uci
         | InputFormat::SqmConf
-        | InputFormat::FireQos => {
+        | InputFormat::FireQos
+        | InputFormat::Networkd
+        | InputFormat::ChaosMesh
+        | InputFormat::PodBandwidth => {
             Err(format!("is {}, which is not a list of calls ({})", format.name(), path.display()))
         }
     }
@@ -184,24 +190,36 @@ fn what_is_wrong(format: InputFormat) -> String {
             format.name()
         ),
         InputFormat::Short => "has mistakes".to_owned(),
-        InputFormat::Networkd => format!("is {}, and has mistakes", format.name()),
+        _ if reader(format).is_some() => format!("is {}, and has mistakes", format.name()),
         _ => format!("is {}, and not all of it can be taken in", format.name()),
     }
 }
 
-/// What the sections of a `.network` file come to.
-fn networkd_sections(path: &Path, text: &str) -> Result<Vec<ListedCall>, String> {
-    let format = InputFormat::Networkd;
-    let policy = networkd::read(text)
+/// A reader of another program's settings.
+type Reader = fn(&str) -> Result<ForeignPolicy, Vec<Problem>>;
+
+/// The reader of a format whose files come to commands, and are not read as short policies.
+pub(super) fn reader(format: InputFormat) -> Option<Reader> {
+    match format {
+        InputFormat::Networkd => Some(networkd::read),
+        InputFormat::ChaosMesh => Some(chaos_mesh::read),
+        InputFormat::PodBandwidth => Some(pod_bandwidth::read),
+        _ => None,
+    }
+}
+
+/// What another program's settings come to.
+fn foreign_commands(
+    format: InputFormat,
+    path: &Path,
+    text: &str,
+    read: Reader,
+) -> Result<Vec<ListedCall>, String> {
+    let policy = read(text)
         .map_err(|problems| format!("{}\n{}", what_is_wrong(format), tell(path, text, &problems)))?;
-    let call_of = |command: NetworkdCommand| {
-        let call = Call {
-            tool: "tc".into(),
-            args: command.words,
-            stdin: None,
-            cwd: PathBuf::from("/"),
-            netns: None,
-        };
+    let call_of = |command: ForeignCommand| {
+        let (tool, args) = (command.tool.into(), command.words);
+        let call = Call { tool, args, stdin: None, cwd: PathBuf::from("/"), netns: None };
         ListedCall::new(call, Some(command.line))
     };
     Ok(policy.commands.into_iter().map(call_of).collect())
@@ -422,5 +440,37 @@ mod tests {
         assert_eq!(carried(&refused, true), (3, 1, String::new()));
         let unbuilt = batch("filter add dev eth0 parent 1: bpf obj x.o flowid 1:20");
         assert_eq!(carried(&unbuilt, false), (3, 1, String::new()));
+    }
+
+    /// Every command that others' settings come to is carried out, and what their reader should know is told.
+    #[test]
+    fn manifests_are_carried_out() {
+        let experiment = "apiVersion: chaos-mesh.org/v1alpha1\nkind: NetworkChaos\nspec:\n  action: netem\n  mode: \
+                          all\n  selector: {}\n  delay: {latency: 90ms, jitter: 5ms, correlation: '25'}\n  \
+                          loss: {loss: '0.5'}\n  externalTargets: ['203.0.113.9:5432', example.org]\n";
+        let limits = "kind: Pod\nmetadata:\n  annotations:\n    kubernetes.io/ingress-bandwidth: 100M\n    \
+                      kubernetes.io/egress-bandwidth: 1M\n";
+        let rows = [
+            ("slow.yaml", experiment, ["prio", "sfq", "sfq", "sfq", "netem"].as_slice(), 11, 2),
+            ("pod.yaml", limits, &["tbf", "ingress", "tbf"], 6, 2),
+        ];
+        for (name, text, kinds, commands, notes) in rows {
+            let loaded = read_text(name, text, &ReadOptions::default()).expect(name);
+            let troubles: Vec<String> = loaded.troubles().map(ToString::to_string).collect();
+            assert_eq!((troubles, loaded.commands()), (Vec::new(), commands), "{name}");
+            let installed = loaded.reading().qdiscs;
+            let named = installed.iter().filter(|qdisc| !qdisc.handle.is_none());
+            let mut found: Vec<&str> = named.map(|qdisc| qdisc.kind.name()).collect();
+            let mut expected = kinds.to_vec();
+            found.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{name}");
+            assert_eq!(
+                loaded.left_out().count(),
+                notes,
+                "{name}: {:?}",
+                loaded.left_out().collect::<Vec<_>>()
+            );
+        }
     }
 }

@@ -4,25 +4,32 @@
 //! [`tc`] reads tc's command line into operations and prints dumps as tc does; [`batch`] reads `tc -batch`
 //! files; [`iptables`] reads and lists rules, one by one and as `-restore` and `-save` have them, [`nft`]
 //! those of nft; [`ip`] reads links, addresses, routes and tunnels; [`short`] compiles the short policy to
-//! commands of theirs. Nothing here touches the machine: what tc would look up comes in as [`Env`].
+//! commands of theirs; [`networkd`], [`chaos_mesh`] and [`pod_bandwidth`] do that with other programs' settings.
+//! Nothing here touches the machine: what tc would look up comes in as [`Env`].
 
 pub mod batch;
+pub mod chaos_mesh;
 pub mod ip;
 pub mod iptables;
 pub mod networkd;
 pub mod nft;
+pub mod pod_bandwidth;
 pub mod quantity;
 pub mod short;
 pub mod tc;
 mod tc_version;
 
 mod distribution;
+mod foreign;
 mod json;
+mod kubernetes;
 mod nearest;
 mod number;
 mod refusal;
 pub mod units;
+mod yaml;
 
+pub use foreign::{ForeignCommand, ForeignPolicy};
 pub use nearest::nearest;
 pub use refusal::Refusal;
 pub use tc_version::{TcChange, TcChangeRow, TcVersion, UnknownTc};

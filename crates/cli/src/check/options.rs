@@ -10,8 +10,9 @@ use tidegate_inspect::Level;
 #[derive(clap::Args)]
 #[command(after_help = "\
 FILE is a shell script, a tc batch file, iptables-save, nft rules, a short policy, /etc/config/sqm, SQM's \
-iface.conf, FireQOS, a .network file of systemd-networkd, or a listing of tc (with -j or without). Several files \
-configure one machine, in their order. `-` is standard input, except for scripts.
+iface.conf, FireQOS, a .network file of systemd-networkd, an experiment of Chaos Mesh, a Kubernetes manifest with \
+bandwidth limits, or a listing of tc (with -j or without). Several files configure one machine, in their order. `-` is \
+standard input, except for scripts.
 A comment `tidegate: allow R4` (or the rule's name, or several) on a line or the line before it suppresses a \
 finding there; `tidegate: allow-file R4` anywhere suppresses the rule.
 

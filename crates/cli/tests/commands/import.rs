@@ -238,3 +238,48 @@ fn sections_of_systemd_networkd_are_read() {
         "{errors}"
     );
 }
+
+/// Experiments of Chaos Mesh and limits of pods are policies of every command, and a mistake is an error at its
+/// line.
+#[test]
+fn manifests_of_kubernetes_are_read() {
+    let place = Place::new("import-manifests");
+    let spec = "spec:\n  action: delay\n  mode: one\n  selector: {namespaces: [shop]}\n  delay: {latency: 90ms}\n  \
+                externalTargets: [203.0.113.9]\n";
+    let head = "apiVersion: chaos-mesh.org/v1alpha1\nkind: NetworkChaos\nmetadata: {name: slow}\n";
+    let file = place.file("slow.yaml", format!("{head}{spec}"));
+    let name = file.to_str().expect("a name");
+    let check = tidegate(&["check", name]);
+    let said = String::from_utf8_lossy(&check.stderr).into_owned();
+    let put =
+        "slow.yaml:6: it is put on one pod, chosen at random, of those that its selector fits (one machine";
+    assert!(check.status.success() && said.contains(put), "{said}{}", stdout(&check));
+    let imported = stdout(&tidegate(&["import", "--print", "tc", name]));
+    let rule = "iptables -w -A TC-TABLES-0 -o eth0 -d 203.0.113.9/32 -j CLASSIFY --set-class 1:4\n";
+    assert!(imported.contains(rule), "{imported}");
+    let asked = |to: &str| {
+        let packet = format!("tcp 192.0.2.2:40000 > {to}:443 len 100");
+        stdout(&tidegate(&["explain", name, &packet]))
+    };
+    let (to_target, to_other) = (asked("203.0.113.9"), asked("203.0.113.8"));
+    assert!(to_target.contains("netem 5:") && !to_other.contains("netem 5:"), "{to_target}{to_other}");
+    let graph = tidegate(&["graph", name]);
+    assert!(graph.status.success() && stdout(&graph).contains("netem"), "{}", stdout(&graph));
+    let limit = "kind: Pod\nmetadata:\n  name: web\n  annotations: {kubernetes.io/egress-bandwidth: 80M}\n";
+    let pod = place.file("pod.yaml", limit);
+    let pod = tidegate(&["run", "--print", "tc", pod.to_str().expect("a name")]);
+    let shown = stdout(&pod);
+    let qdisc =
+        "tc qdisc add dev bwp0 root handle 1: tbf rate 80000000bit burst 536870910b limit 537120911b\n";
+    assert!(pod.status.success() && shown.contains(qdisc), "{shown}{}", String::from_utf8_lossy(&pod.stderr));
+    for (bad, expected) in [
+        (format!("{head}{}", spec.replace("90ms", "90")), "bad.yaml:8:20: `latency` is a number here"),
+        (format!("{head}{}", spec.replace("mode", "mod")), "bad.yaml:6:3: `spec` has no key `mod`"),
+        (limit.replace("80M", "80Mbps"), "bad.yaml:4:49: 80Mbps is no quantity that Kubernetes takes here"),
+    ] {
+        let file = place.file("bad.yaml", bad);
+        let output = tidegate(&["check", file.to_str().expect("a name")]);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && errors.contains(expected), "{expected}\n{errors}");
+    }
+}

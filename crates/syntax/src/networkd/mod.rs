@@ -12,9 +12,9 @@ mod rows;
 mod values;
 mod write;
 
-pub use object::NetworkdCommand;
 pub use write::{NetworkdFiles, write};
 
+use crate::foreign::ForeignPolicy;
 use crate::nearest;
 use crate::short::Problem;
 use file::FileSection;
@@ -27,17 +27,6 @@ const MOST_OBJECTS: usize = 4096;
 const MOST_COMMANDS: usize = 16_384;
 /// After so many mistakes no others are looked for.
 const MOST_PROBLEMS: usize = 200;
-
-/// What a file comes to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NetworkdPolicy {
-    /// The devices that it is for.
-    pub devices: Vec<String>,
-    /// The commands of tc, parents before what hangs on them.
-    pub commands: Vec<NetworkdCommand>,
-    /// What its reader should know.
-    pub notes: Vec<Problem>,
-}
 
 /// The one section that systemd 244 had for qdiscs of all kinds.
 const BEFORE_245: &str = "TrafficControlQueueingDiscipline";
@@ -62,7 +51,7 @@ pub fn is_section(line: &str) -> bool {
 /// # Errors
 /// Every line that systemd-networkd would leave out, and sections that can never be carried out, in the
 /// order of the file.
-pub fn read(text: &str) -> Result<NetworkdPolicy, Vec<Problem>> {
+pub fn read(text: &str) -> Result<ForeignPolicy, Vec<Problem>> {
     let (sections, mut problems) = file::sections(text, |name| rows::find(name).is_some());
     let mut objects = Vec::new();
     for section in &sections {
@@ -111,7 +100,7 @@ pub fn read(text: &str) -> Result<NetworkdPolicy, Vec<Problem>> {
     }
     let commands = devices.iter().flat_map(|device| ordered.iter().map(move |object| object.command(device)));
     notes.extend(ordered.iter().filter_map(|object| object.note.clone()));
-    Ok(NetworkdPolicy { commands: commands.collect(), devices, notes })
+    Ok(ForeignPolicy { commands: commands.collect(), devices, notes })
 }
 
 /// Sections of systemd.network(5) that are about other things.

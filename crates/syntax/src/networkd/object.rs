@@ -4,19 +4,11 @@ use super::file::{FileSection, Setting};
 use super::order::{Parent, Place};
 use super::rows::{Key, Makes, SectionRow};
 use super::values::ValueForm;
+use crate::foreign::ForeignCommand;
 use crate::nearest;
 use crate::nft::Span;
 use crate::short::Problem;
 use crate::units::{parse_classid, parse_handle};
-
-/// A command of tc that a section comes to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NetworkdCommand {
-    /// The arguments of tc.
-    pub words: Vec<String>,
-    /// The line of the section's heading, from 1.
-    pub line: usize,
-}
 
 /// A qdisc or a class of a file.
 #[derive(Clone, Debug)]
@@ -120,7 +112,7 @@ impl Object {
     }
 
     /// The command that makes it.
-    pub(super) fn command(&self, device: &str) -> NetworkdCommand {
+    pub(super) fn command(&self, device: &str) -> ForeignCommand {
         let mut words: Vec<String> = Vec::new();
         let mut say = |parts: &[&str]| words.extend(parts.iter().map(|part| (*part).to_owned()));
         let (object, kind) = match self.place.makes {
@@ -142,7 +134,7 @@ impl Object {
         }
         say(kind.as_slice());
         words.extend(self.options.iter().cloned());
-        NetworkdCommand { words, line: self.heading.line }
+        ForeignCommand { tool: "tc", words, line: self.heading.line }
     }
 
     /// Why it is never made; `others`: those of which that is so.
