@@ -10,6 +10,8 @@ use tidegate_packet::{Handle, Jiffies, LinuxVersion, Pkt, Pool, RandomSource, Ti
 /// What a qdisc may ask of the device it works for.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceInfo {
+    /// Its number in its machine, as packets note where they wait, plus one; 0: it has none.
+    pub number: u16,
     /// The largest frame, link header included, bytes: the default quantum (`psched_mtu`).
     pub max_frame: u32,
     /// The transmit queue length, packets: the default limit.
@@ -58,6 +60,7 @@ pub struct Switches {
 impl Default for DeviceInfo {
     fn default() -> DeviceInfo {
         DeviceInfo {
+            number: 0,
             max_frame: 1514,
             tx_queue_len: DeviceInfo::USUAL_QUEUE_LEN,
             tx_queues: 1,
