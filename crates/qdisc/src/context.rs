@@ -5,7 +5,7 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use tidegate_classify::{Actions, Blocks, FilterRandom, Redirect};
-use tidegate_packet::{Handle, Jiffies, LinuxVersion, Pkt, Pool, RandomSource, Time, Wheel};
+use tidegate_packet::{Handle, Jiffies, LinuxVersion, Pkt, Pool, QueueLocation, RandomSource, Time, Wheel};
 
 /// What a qdisc may ask of the device it works for.
 #[derive(Clone, Copy, Debug)]
@@ -141,6 +141,12 @@ impl DropCount {
 }
 
 impl Context<'_> {
+    /// Notes for observers that a qdisc is handed a packet, and what that is attached to.
+    pub(crate) fn note_location(&mut self, pkt: &Pkt, qdisc: Handle, on: Handle) {
+        let (device, since) = (self.device.number, self.now);
+        self.pool.set_queue_location(pkt, QueueLocation { qdisc, on, queue: None, device, since });
+    }
+
     /// Drops a packet: the only way there is. `at` is the qdisc that does it.
     pub fn drop(&mut self, at: Handle, pkt: Pkt, why: DropReason) {
         self.dropped.packets += 1;

@@ -13,7 +13,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::hint::black_box;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Handle, Pkt, Pool, QueueLocation, Time, Timer};
+use tidegate_packet::{Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{QueueStats, RateSample};
 use tidegate_policy::{ClassOp, Errno, Estimator, Kind, NetemParams, QdiscParams, SizeTable, TcError};
 
@@ -336,7 +336,7 @@ impl QdiscNode {
     pub fn enqueue(&mut self, cx: &mut Context<'_>, pkt: Pkt) -> Enqueue {
         if cx.pool.tracks_queue_locations() {
             // The fast path passes several qdiscs at once; an observer needs each of them.
-            self.note_location(cx, &pkt);
+            cx.note_location(&pkt, self.handle, self.parent);
             return self.enqueue_any(cx, pkt);
         }
         let len = cx.pool.meta(&pkt).len;
@@ -344,12 +344,6 @@ impl QdiscNode {
             Ok(()) => Enqueue::Queued,
             Err(pkt) => self.enqueue_any(cx, pkt),
         }
-    }
-
-    fn note_location(&self, cx: &mut Context<'_>, pkt: &Pkt) {
-        let (device, since) = (cx.device.number, cx.now);
-        let location = QueueLocation { qdisc: self.handle, on: self.parent, queue: None, device, since };
-        cx.pool.set_queue_location(pkt, location);
     }
 
     /// See [`crate::batch::Batch`].

@@ -142,8 +142,8 @@ pub fn here() -> bool {
     std::env::args_os().next().is_some_and(|name| name == *INNER)
 }
 
-/// Gives a file another content, for the isolated process alone: one that is there, or, where the kernel lays one
-/// directory over another for us (overlayfs), one that is not.
+/// Gives a file another content, for the isolated process alone: one that is there, or, where the kernel lays
+/// one directory over another for us (overlayfs), one that is not.
 ///
 /// # Errors
 /// There is no such file and no overlay, or no place for the text.

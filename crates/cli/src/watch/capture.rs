@@ -148,8 +148,8 @@ impl Sink {
 /// The form of a line: it changes when a member changes its meaning or goes away.
 const FORM: u32 = 1;
 
-/// The class of a packet that met no queue of the device: a filter dropped it before, it came in where nothing
-/// is queued, or it is one of those that pass by the queues.
+/// The class of a packet that met no queue of the device: a filter dropped it before, it came in where
+/// nothing is queued, or it is one of those that pass by the queues.
 const NO_CLASS: &str = "none";
 
 /// A packet in the daemon's form.

@@ -273,8 +273,8 @@ impl Engine {
         self.pool.live()
     }
 
-    /// When the packet that has waited there longest came to the device, for each device and each class with a
-    /// backlog; nothing without an observer.
+    /// When the packet that has waited there longest came to the device, for each device and each class with
+    /// a backlog; nothing without an observer.
     pub fn oldest(&self) -> BTreeMap<(DeviceId, Handle), Time> {
         let mut oldest = BTreeMap::new();
         if self.watch.is_none() {
