@@ -14,7 +14,7 @@ pub struct Data {
 }
 
 /// Names of queueing disciplines that begin with a letter's small form only.
-const KINDS: [&str; 29] = [
+const KINDS: [&str; 30] = [
     "bfifo",
     "blackhole",
     "cake",
@@ -23,6 +23,8 @@ const KINDS: [&str; 29] = [
     "drr",
     "dualpi2",
     "ets",
+    // The family of pfifo and bfifo, by which policies are called.
+    "fifo",
     "fq",
     "fq_codel",
     "fq_pie",
@@ -111,6 +113,7 @@ mod tests {
             ("über uns", "Über uns"),
             ("end.", "End."),
             ("fq_codel", "fq_codel"),
+            ("fifo, before", "fifo, before"),
             ("cake, nat", "cake, nat"),
             ("eth0 up", "eth0 up"),
             ("my_policy below the line", "my_policy below the line"),

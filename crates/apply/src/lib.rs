@@ -45,7 +45,7 @@ pub use options::{ApplyOptions, BackendChoice};
 pub use queues::read;
 pub use record::strings;
 pub use revert::{Down, down, revert};
-pub use source::{SnapshotSource, daemons, sources};
+pub use source::{SnapshotSource, daemon_with, daemons, sources};
 pub use tidegate_daemon::{Error, ErrorKind, Result};
 pub use wanted::Wanted;
 

@@ -145,6 +145,27 @@ pub fn daemons(devices: &[String]) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// The daemon that a device belongs to, by the name of its socket: an ifb that exists in a daemon alone has
+/// none of its own. A device that no daemon has is returned as it is.
+///
+/// # Errors
+/// Several daemons have a device of this name; there is no `/proc`.
+pub fn daemon_with(dev: &str) -> Result<String> {
+    if !daemons(&[dev.to_owned()])?.is_empty() {
+        return Ok(dev.to_owned());
+    }
+    let all = daemons(&[])?;
+    let has_it = |daemon: &String| {
+        let mut client = Client::within(daemon, ANSWER).ok()?;
+        let snapshot = client.request(&json!({"ask": "snapshot"})).ok()?;
+        snapshot["devices"].as_array()?.iter().any(|device| device["name"] == dev).then(|| daemon.clone())
+    };
+    // One that hangs keeps the others from answering no longer than it would alone.
+    let mut found: Vec<String> = tidegate_daemon::each(&all, has_it).into_iter().flatten().collect();
+    ensure!(found.len() <= 1, Device, "several daemons have a device `{dev}`, those of {}", found.join(", "));
+    Ok(found.pop().unwrap_or_else(|| dev.to_owned()))
+}
+
 /// The devices of this network namespace.
 fn links() -> Vec<String> {
     let text = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();

@@ -469,6 +469,28 @@ fn a_line_is_measured_and_held_against_expectations() {
     assert!(!place.0.join("ran").exists());
 }
 
+/// A Debian made by debootstrap has no `/etc/hosts`; what is laid over it is seen by the shell alone.
+#[test]
+fn names_are_known_where_no_file_of_hosts_is() {
+    if skip() {
+        return;
+    }
+    if tidegate_sys::process::effective_uid() != 0 {
+        eprintln!("SKIPPED: covering /etc needs root");
+        return;
+    }
+    let script =
+        "mount -t tmpfs none /etc && echo one > /etc/one && \"$0\" shell -- cat /etc/hosts /etc/one; ls /etc";
+    let run =
+        Command::new("unshare").args(["--mount", "sh", "-c", script, TIDEGATE]).output().expect("unshare");
+    let output = stdout(&run);
+    if stderr(&run).contains("none can be laid over it") {
+        eprintln!("SKIPPED: {}", stderr(&run));
+        return;
+    }
+    assert!(output.contains(" server\n") && output.ends_with("one\none\n"), "{output}{}", stderr(&run));
+}
+
 /// Presets carry, and more hosts of the LAN reach the server.
 #[test]
 fn presets_and_more_hosts() {

@@ -108,7 +108,12 @@ impl Bench {
     /// Starts the daemon and waits until it answers; false, with the reason printed, where this kernel has no
     /// door for it.
     fn shapes(&mut self) -> bool {
-        let policy = self.run.file("policy.sh", POLICY);
+        self.shapes_by(POLICY)
+    }
+
+    /// As `shapes`, by another policy.
+    fn shapes_by(&mut self, policy: &str) -> bool {
+        let policy = self.run.file("policy.sh", policy);
         let mut command = self.command(&["daemon", &policy.to_string_lossy()]);
         command.stderr(Stdio::piped());
         let mut daemon = self.spawn(command);
@@ -419,6 +424,41 @@ fn packets_of_a_class_are_captured() {
     );
     let refused = bench.say(&["capture", "v0", "what"]);
     assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+/// What leaves is led to an ifb that exists in the daemon alone: it waits there, and nowhere else.
+#[test]
+fn what_waits_at_an_ifb_is_shown_and_captured_there() {
+    let Some(mut bench) = Bench::new("ifb") else { return };
+    let policy = format!(
+        "ip link add ifb0 type ifb\nip link set ifb0 up\n{}tc qdisc add dev v0 clsact
+tc filter add dev v0 egress matchall action mirred egress redirect dev ifb0\n",
+        POLICY.replace("dev v0", "dev ifb0").replace("#!/bin/sh\n", "")
+    );
+    if !bench.shapes_by(&policy) {
+        return;
+    }
+    let _flood = bench.flood();
+    let words = bench.text(&["capture", "ifb0", "1:20", "-c", "40"]);
+    let ours = words.lines().filter(|line| line.contains(" 1:20 20: 1042 B waited "));
+    assert!(ours.count() >= 30, "{words}");
+    assert!(words.contains(", sent") && words.contains(", dropped"), "{words}");
+
+    let words = bench.text(&["top", "v0", "--once", "--json", "--interval", "300ms"]);
+    let documents: Vec<Value> = words.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let class = |device: &str, class: &str| {
+        let shown = documents.iter().rfind(|document| document["device"] == device);
+        let rows = shown.and_then(|document| document["classes"].as_array()).expect("rows");
+        rows.iter().find(|row| row["class"] == class).cloned().unwrap_or(Value::Null)
+    };
+    // 20 packets of 1042 bytes at a megabit a second wait 160 ms.
+    let p50 = class("ifb0", "1:20")["sojourn_p50_ns"].as_f64().unwrap_or(0.0);
+    assert!((100e6..250e6).contains(&p50), "{p50} ns: {words}");
+    let metrics = bench.text(&["metrics", "--once", "v0"]);
+    let noted = |line: &&str| line.starts_with("tidegate_dropped_total") && !line.ends_with(" 0");
+    let noted: Vec<&str> = metrics.lines().filter(noted).collect();
+    assert!(!noted.is_empty() && noted.iter().all(|line| line.contains("device=\"ifb0\"")), "{noted:?}");
+    assert_eq!(bench.say(&["capture", "ifb7", "-c", "1"]).status.code(), Some(2));
 }
 
 /// Delays that began before the first request are in the first reply, and so is the present delay of the

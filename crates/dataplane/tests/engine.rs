@@ -296,6 +296,120 @@ fn engine_seen(engine: &mut Engine, device: tidegate_gateway::DeviceId, class: H
     engine.watch().of(device, class).map(|seen| seen.sojourn.buckets().collect()).unwrap_or_default()
 }
 
+/// The devices of [`machine`], by name.
+fn named(engine: &mut Engine, bench: &mut Harness, name: &str) -> tidegate_gateway::DeviceId {
+    engine.visit(bench, Time(0), |gateway, _| gateway.device(name)).expect("no door").expect("it is there")
+}
+
+/// What arrives at eth0 is led to ifb0, where a class has 8 Mbit/s: a frame of 1000 bytes in a millisecond.
+const ARRIVALS_AT_IFB: &str = "qdisc add dev eth0 handle ffff: ingress
+    filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev ifb0
+    qdisc add dev ifb0 root handle 1: htb default 10
+    class add dev ifb0 parent 1: classid 1:10 htb rate 8mbit
+    qdisc add dev ifb0 parent 1:10 pfifo limit 20";
+
+#[test]
+fn what_waits_at_an_ifb_is_noted_there_and_not_where_it_came() {
+    let (mut engine, mut bench) = machine(ARRIVALS_AT_IFB, 4000);
+    let (to_eth0, of_eth0) = std::sync::mpsc::sync_channel(100);
+    let (to_ifb0, of_ifb0) = std::sync::mpsc::sync_channel(100);
+    let (eth0, ifb0) = (named(&mut engine, &mut bench, "eth0"), named(&mut engine, &mut bench, "ifb0"));
+    let class = Handle::new(1, 0x10);
+    engine.watch().capture(eth0, Handle::NONE, to_eth0);
+    engine.watch().capture(ifb0, class, to_ifb0);
+    (0..30).for_each(|_| bench.put(1, frame(1000, 1, 0), 0));
+    go(&mut engine, &mut bench, 5 * SECOND / 1000, 0);
+    let oldest: Vec<_> = engine.oldest().into_iter().collect();
+    assert_eq!(oldest, [((ifb0, class), Time(0))]);
+    go(&mut engine, &mut bench, SECOND, 0);
+
+    let (left, lost) = (bench.left.len() as u64, bench.lost.len() as u64);
+    assert_eq!(left + lost, 30);
+    assert!(bench.left.iter().all(|(place, ..)| *place == 1) && lost > 5, "{left} went on, {lost} did not");
+    let seen = engine.watch().of(ifb0, class).expect("packets were there").clone();
+    let waited: Vec<_> = seen.sojourn.buckets().collect();
+    assert_eq!((waited.iter().map(|(_, count)| count).sum::<u64>(), seen.dropped), (left, lost));
+    let longest = waited.last().expect("some").0;
+    assert!((18_000_000..24_000_000).contains(&longest), "the last waits for those before it: {longest} ns");
+    assert_eq!(engine.watch().on(eth0).count(), 0, "nothing waited at eth0");
+
+    let captured: Vec<_> = of_ifb0.try_iter().collect();
+    assert_eq!(captured.len(), 30);
+    assert!(captured.iter().all(|packet| packet.class == class && packet.came == Time(0)));
+    assert_eq!(
+        captured.iter().filter(|packet| packet.outcome == PacketOutcome::Dropped).count() as u64,
+        lost
+    );
+    assert_eq!(of_eth0.try_iter().count(), 0);
+}
+
+#[test]
+fn what_an_ifb_gives_back_to_a_queue_waits_twice() {
+    let (mut engine, mut bench) = machine(
+        "qdisc add dev eth0 clsact
+         filter add dev eth0 egress protocol all u32 match u32 0 0 action mirred egress redirect dev ifb0
+         qdisc add dev ifb0 root handle 1: htb default 10
+         class add dev ifb0 parent 1: classid 1:10 htb rate 8mbit
+         qdisc add dev ifb0 parent 1:10 handle 10: fq_codel target 100us interval 1ms ecn
+         qdisc add dev eth0 root handle 2: htb default 20
+         class add dev eth0 parent 2: classid 2:20 htb rate 4mbit
+         qdisc add dev eth0 parent 2:20 pfifo limit 1000",
+        4000,
+    );
+    let (eth0, ifb0) = (named(&mut engine, &mut bench, "eth0"), named(&mut engine, &mut bench, "ifb0"));
+    engine.watch();
+    (0..20).for_each(|_| bench.put(0, frame(1000, 1, 2), 0));
+    go(&mut engine, &mut bench, SECOND, 0);
+    assert_eq!(bench.left.len(), 20);
+
+    let seen = |engine: &mut Engine, device, class| engine.watch().of(device, class).expect("some").clone();
+    let (at_ifb0, at_eth0) =
+        (seen(&mut engine, ifb0, Handle::new(1, 0x10)), seen(&mut engine, eth0, Handle::new(2, 0x20)));
+    // A millisecond for each frame at the first, two at the second, less the buckets; each only its own.
+    for seen in [&at_ifb0, &at_eth0] {
+        let waited: Vec<_> = seen.sojourn.buckets().collect();
+        let longest = waited.last().expect("some").0;
+        assert_eq!(waited.iter().map(|(_, count)| count).sum::<u64>(), 20);
+        assert!((14_000_000..24_000_000).contains(&longest), "{longest} ns");
+    }
+    let marked = bench.left.iter().filter(|(_, _, dsfield)| *dsfield == Some(3)).count() as u64;
+    assert!(marked > 3, "{marked}");
+    assert_eq!((at_ifb0.marked, at_eth0.marked), (marked, 0), "a mark is noted where it was made");
+}
+
+#[test]
+fn what_meets_no_queue_is_nothing_to_a_class() {
+    let (mut engine, mut bench) = machine(
+        "qdisc add dev eth0 handle ffff: ingress
+         filter add dev eth0 parent ffff: protocol ip prio 1 handle 7 fw action drop
+         qdisc add dev eth0 root handle 1: htb default 10
+         class add dev eth0 parent 1: classid 1:10 htb rate 8mbit",
+        4000,
+    );
+    let (to, captured) = std::sync::mpsc::sync_channel(100);
+    let eth0 = named(&mut engine, &mut bench, "eth0");
+    engine.watch().capture(eth0, Handle::NONE, to);
+    bench.put(0, frame(1000, 1, 0), 0);
+    go(&mut engine, &mut bench, 1000, 0);
+    // The same slot holds one that arrives and passes, and then one that arrives and is dropped.
+    bench.put(1, frame(1000, 1, 0), 0);
+    go(&mut engine, &mut bench, 2000, 0);
+    bench.put(1, frame(1000, 1, 0), 7);
+    go(&mut engine, &mut bench, 3000, 0);
+    assert_eq!((bench.left.len(), bench.lost.len()), (2, 1));
+    let class = Handle::new(1, 0x10);
+    let seen = engine.watch().of(eth0, class).expect("the first").clone();
+    assert_eq!((seen.sojourn.buckets().map(|(_, count)| count).sum::<u64>(), seen.dropped), (1, 0));
+    assert_eq!(engine.watch().on(eth0).count(), 1);
+    let captured: Vec<_> = captured.try_iter().map(|packet| (packet.class, packet.outcome)).collect();
+    let left = PacketOutcome::Left { marked: false };
+    assert_eq!(
+        captured,
+        [(class, left), (Handle::NONE, left), (Handle::NONE, PacketOutcome::Dropped)],
+        "a capture shows them, without a class"
+    );
+}
+
 #[test]
 fn the_rate_of_a_link_is_the_most_that_its_disciplines_let_through() {
     let cases = [

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use tidegate_packet::{Head, Jiffies, Pkt};
+use tidegate_packet::{Head, Jiffies, Pkt, QueueLocation};
 use tidegate_policy::{Errno, LinkDriver, RawLink, TcError, Tunnel, TunnelMode};
 use tidegate_qdisc::{DeviceInfo, EventRing, Shaper, Switches};
 
@@ -37,6 +37,18 @@ pub enum DeviceKind {
     Bridge,
     /// Swallows what it is given.
     Dummy,
+}
+
+impl DeviceId {
+    /// The device as packets note it.
+    pub(crate) fn number(self) -> u16 {
+        self.0 as u16 + 1
+    }
+
+    /// The device at which a packet waits, or waited last; `None`: at none, or locations are not recorded.
+    pub fn holding(location: QueueLocation) -> Option<DeviceId> {
+        Some(DeviceId(u32::from(location.device.checked_sub(1)?)))
+    }
 }
 
 impl DeviceKind {
@@ -169,6 +181,7 @@ impl DeviceSpec {
 }
 
 pub(crate) struct Port {
+    pub(crate) id: DeviceId,
     /// Empty when the device was deleted: its place is kept for the next.
     pub(crate) name: String,
     pub(crate) addresses: Vec<(IpAddr, u8)>,
@@ -190,12 +203,13 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    pub(crate) fn new(name: &str, spec: DeviceSpec) -> Port {
+    pub(crate) fn new(id: DeviceId, name: &str, spec: DeviceSpec) -> Port {
         Port {
+            id,
             name: name.to_string(),
             addresses: Vec::new(),
             spec,
-            shaper: Shaper::new(of(spec), EventRing::new(EVENTS)),
+            shaper: Shaper::new(info(id, spec), EventRing::new(EVENTS)),
             stacked: None,
             is_redirect_target: false,
             unpolled: false,
@@ -212,12 +226,13 @@ impl Port {
 
     pub(crate) fn respec(&mut self, spec: DeviceSpec) {
         self.spec = spec;
-        self.shaper.set_device(of(spec));
+        self.shaper.set_device(info(self.id, spec));
     }
 }
 
-fn of(spec: DeviceSpec) -> DeviceInfo {
+fn info(id: DeviceId, spec: DeviceSpec) -> DeviceInfo {
     DeviceInfo {
+        number: id.number(),
         max_frame: spec.mtu + spec.link_header,
         tx_queue_len: spec.tx_queue_len,
         tx_queues: spec.tx_queues,

@@ -112,16 +112,16 @@ impl Gateway {
         }
         self.firewall.linux = spec.switches.linux;
         self.shared.actions.carries_on = true;
-        let port = Port::new(name, spec);
+        let end = self.ports.len() as u32;
         match self.ports.iter_mut().zip(0..).find(|(port, _)| port.is_gone()) {
             Some((place, at)) => {
-                *place = port;
+                *place = Port::new(DeviceId(at), name, spec);
                 self.shared.actions.set_device_up(at, true);
                 DeviceId(at)
             }
             None => {
-                self.ports.push(port);
-                DeviceId(self.ports.len() as u32 - 1)
+                self.ports.push(Port::new(DeviceId(end), name, spec));
+                DeviceId(end)
             }
         }
     }
@@ -297,7 +297,7 @@ impl Gateway {
         let GatewayContext { now, pool, random: draws } = world;
         pool.set_dissector(self.kernel().dissector);
         pool.meta_mut(&pkt).came_in = match route {
-            EgressPath::Forwarded(Some(from)) => number(from),
+            EgressPath::Forwarded(Some(from)) => from.number(),
             _ => 0,
         };
         let passes = self.hooks(now, pool, device, route, &pkt);
@@ -432,7 +432,7 @@ impl Gateway {
         let meta = pool.meta_mut(&pkt);
         meta.passed_over = false;
         if meta.redirected_to != RedirectedTo::NOWHERE {
-            meta.came_in = number(device);
+            meta.came_in = device.number();
         }
         let is_tagged = matches!(meta.ethertype, ethertype::VLAN | ethertype::QINQ);
         // An ifb sends nothing: the tag stays beside the packet (recorded: answers-rewrite/vlans-two-mirred).
@@ -612,11 +612,6 @@ fn may_remove_filters(op: &Op) -> bool {
         Op::Qdisc(_) | Op::Link(_) => true,
         _ => false,
     }
-}
-
-/// A device as packets note it.
-pub(crate) fn number(device: DeviceId) -> u16 {
-    device.0 as u16 + 1
 }
 
 /// The tag beside a packet is written into its frame as it leaves.

@@ -1,7 +1,7 @@
 //! Packets that filters lead from one device to another, and what an ifb gives back.
 
 use crate::device::{DeviceId, DeviceKind};
-use crate::machine::{Gateway, GatewayContext, number, reframe};
+use crate::machine::{Gateway, GatewayContext, reframe};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use tidegate_classify::{Actions, Outgoing};
@@ -47,7 +47,7 @@ impl Gateway {
         before: u32,
     ) -> ReceiveOutcome {
         let GatewayContext { now, pool, random: draws } = world;
-        pool.meta_mut(&pkt).came_in = number(device);
+        pool.meta_mut(&pkt).came_in = device.number();
         self.shared.actions.led_before = before;
         let arrival = self.lent(device, |shaper| shaper.arrive(now, pool, draws, pkt));
         self.shared.actions.led_before = 0;
@@ -303,7 +303,7 @@ impl Gateway {
         for _ in 0..MAX_REDIRECTS {
             let Some(port) = self.ports.get_mut(to as usize).filter(|port| !port.is_gone()) else { break };
             let meta = pool.meta_mut(&pkt);
-            (meta.len, meta.came_in) = (meta.frame_len, number(last));
+            (meta.len, meta.came_in) = (meta.frame_len, last.number());
             port.is_redirect_target = true;
             if port.spec.kind == DeviceKind::Ifb {
                 // What was redirected there before has its turn first: Linux runs a qdisc after each packet.

@@ -5,7 +5,7 @@ use crate::dissect::{Dissector, dissect};
 use crate::flow::{Addrs, FlowKeys, HashKey};
 use crate::header::Head;
 use crate::linux::LinuxVersion;
-use crate::units::{FwMark, Handle};
+use crate::units::{FwMark, Handle, Time};
 use alloc::vec::Vec;
 use core::hint::select_unpredictable;
 
@@ -237,6 +237,10 @@ pub struct QueueLocation {
     pub on: Handle,
     /// Its queue in there, where the qdisc keeps one for each flow: the minor number under which tc lists it.
     pub queue: Option<u32>,
+    /// The device that the qdisc is on, by number, plus one; 0: none.
+    pub device: u16,
+    /// When the packet came to a qdisc of that device first.
+    pub since: Time,
 }
 
 /// Slots for packets, up to a limit. A ticket is good for the pool that gave it; another pool panics or takes
@@ -379,10 +383,14 @@ impl Pool {
         self.queue_locations.is_some()
     }
 
-    /// Notes that a qdisc was handed a packet; those within it come later, and what they note stays.
+    /// Notes that a qdisc was handed a packet; those within it come later, and what they note stays, but for
+    /// the time at which it came to that device.
     #[cold]
-    pub fn set_queue_location(&mut self, pkt: &Pkt, qdisc: Handle, on: Handle) {
-        self.write_queue_location(pkt.0, QueueLocation { qdisc, on, queue: None });
+    pub fn set_queue_location(&mut self, pkt: &Pkt, location: QueueLocation) {
+        let before = self.queue_location(pkt.slot());
+        let stays = before.device == location.device && !before.on.is_none();
+        let since = if stays { before.since } else { location.since };
+        self.write_queue_location(pkt.0, QueueLocation { since, ..location });
     }
 
     /// Notes in which of its queues a qdisc puts a packet, if locations are recorded.

@@ -5,11 +5,13 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use tidegate_classify::{Actions, Blocks, FilterRandom, Redirect};
-use tidegate_packet::{Handle, Jiffies, LinuxVersion, Pkt, Pool, RandomSource, Time, Wheel};
+use tidegate_packet::{Handle, Jiffies, LinuxVersion, Pkt, Pool, QueueLocation, RandomSource, Time, Wheel};
 
 /// What a qdisc may ask of the device it works for.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceInfo {
+    /// Its number in its machine, as packets note where they wait, plus one; 0: it has none.
+    pub number: u16,
     /// The largest frame, link header included, bytes: the default quantum (`psched_mtu`).
     pub max_frame: u32,
     /// The transmit queue length, packets: the default limit.
@@ -58,6 +60,7 @@ pub struct Switches {
 impl Default for DeviceInfo {
     fn default() -> DeviceInfo {
         DeviceInfo {
+            number: 0,
             max_frame: 1514,
             tx_queue_len: DeviceInfo::USUAL_QUEUE_LEN,
             tx_queues: 1,
@@ -138,6 +141,12 @@ impl DropCount {
 }
 
 impl Context<'_> {
+    /// Notes for observers that a qdisc is handed a packet, and what that is attached to.
+    pub(crate) fn note_location(&mut self, pkt: &Pkt, qdisc: Handle, on: Handle) {
+        let (device, since) = (self.device.number, self.now);
+        self.pool.set_queue_location(pkt, QueueLocation { qdisc, on, queue: None, device, since });
+    }
+
     /// Drops a packet: the only way there is. `at` is the qdisc that does it.
     pub fn drop(&mut self, at: Handle, pkt: Pkt, why: DropReason) {
         self.dropped.packets += 1;

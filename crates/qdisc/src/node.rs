@@ -336,7 +336,7 @@ impl QdiscNode {
     pub fn enqueue(&mut self, cx: &mut Context<'_>, pkt: Pkt) -> Enqueue {
         if cx.pool.tracks_queue_locations() {
             // The fast path passes several qdiscs at once; an observer needs each of them.
-            cx.pool.set_queue_location(&pkt, self.handle, self.parent);
+            cx.note_location(&pkt, self.handle, self.parent);
             return self.enqueue_any(cx, pkt);
         }
         let len = cx.pool.meta(&pkt).len;

@@ -6,7 +6,7 @@
 //! When any of them dies, the kernel kills those to its right, and with the last one every namespace and
 //! device is gone. The executable must call [`stage`] first thing in `main`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -142,10 +142,11 @@ pub fn here() -> bool {
     std::env::args_os().next().is_some_and(|name| name == *INNER)
 }
 
-/// Gives a file that exists another content, for the isolated process.
+/// Gives a file another content, for the isolated process alone: one that is there, or, where the kernel lays
+/// one directory over another for us (overlayfs), one that is not.
 ///
 /// # Errors
-/// There is no such file, or no place for the text.
+/// There is no such file and no overlay, or no place for the text.
 pub fn cover(path: &Path, text: &str) -> io::Result<()> {
     // We are process 1 of our namespaces; descriptors from before may belong to others.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -159,10 +160,38 @@ pub fn cover(path: &Path, text: &str) -> io::Result<()> {
 
 /// Covers a file by way of a directory in memory.
 fn cover_from(dir: &Path, path: &Path, text: &str) -> io::Result<()> {
-    let own = dir.join("cover");
-    rustix::mount::mount("tmpfs", dir, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, None)?;
-    std::fs::write(&own, text)?;
-    Ok(rustix::mount::mount_bind(&own, path)?)
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    rustix::mount::mount("tmpfs", dir, "tmpfs", flags, None)?;
+    if path.exists() {
+        let own = dir.join("cover");
+        std::fs::write(&own, text)?;
+        return Ok(rustix::mount::mount_bind(&own, path)?);
+    }
+    let no_overlay = |error: io::Error| {
+        let remedy = format!("there is none, and none can be laid over it; `touch {}`", path.display());
+        io::Error::new(error.kind(), format!("{remedy} ({error})"))
+    };
+    lay_over(dir, path, text).map_err(no_overlay)
+}
+
+/// Lays a directory that has this file, too, over the one that lacks it.
+fn lay_over(dir: &Path, path: &Path, text: &str) -> io::Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let [upper, work] = ["upper", "work"].map(|name| dir.join(name));
+    std::fs::create_dir(&upper)?;
+    std::fs::create_dir(&work)?;
+    std::fs::write(upper.join(name), text)?;
+    // What overlayfs notes in files goes into attributes that we may write (Linux 5.11).
+    let options = format!(
+        "lowerdir={},upperdir={},workdir={},userxattr",
+        parent.display(),
+        upper.display(),
+        work.display()
+    );
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    Ok(rustix::mount::mount("overlay", parent, "overlay", flags, &*CString::new(options)?)?)
 }
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {

@@ -198,7 +198,9 @@ impl Tree<'_> {
         let hooks = hooks
             .into_iter()
             .filter(|qdisc| qdisc.parent.as_deref().is_some_and(|on| on.starts_with("ffff:fff")));
-        for qdisc in roots.into_iter().chain(hooks) {
+        // What arrives takes nothing of the rate that the root has.
+        let shares = roots.into_iter().map(|qdisc| (qdisc, of)).chain(hooks.map(|qdisc| (qdisc, None)));
+        for (qdisc, of) in shares {
             let node = self.qdisc(qdisc, 0);
             self.lay(&node, 0, of, &mut rows);
         }

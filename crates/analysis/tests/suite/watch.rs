@@ -31,6 +31,9 @@ fn a_line_of_json_has_the_same_figures() {
         "rate_bps": 400_000.0, "ceil_bps": 1_000_000.0,
     });
     assert_eq!(line["classes"][3], expected);
+    // What arrives is not shaped by what is at the root.
+    let ingress = &line["classes"][4];
+    assert_eq!((&ingress["class"], &ingress["share"]), (&json!("clsact ffff:"), &Value::Null));
     assert_eq!([&line["device"], &line["over_ns"]], [&json!("eth0"), &json!(2_000_000_000)]);
 }
 

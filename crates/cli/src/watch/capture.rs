@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tidegate_apply::daemon_with;
 use tidegate_daemon::Client;
 use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
@@ -68,10 +69,11 @@ enum Sink {
 }
 
 fn follow(options: &Options) -> anyhow::Result<()> {
-    if let Daemon::Silent(silence) = Daemon::of(&RuntimeDir::here()?, &options.device) {
-        bail!("{}: {silence}", options.device);
+    let daemon = daemon_with(&options.device)?;
+    if let Daemon::Silent(silence) = Daemon::of(&RuntimeDir::here()?, &daemon) {
+        bail!("{daemon}: {silence}");
     }
-    let mut client = Client::open(&options.device)?;
+    let mut client = Client::open(&daemon)?;
     let status = client.request(&json!({"ask": "status"}))?;
     let epoch = status["epoch_ns"].as_u64().unwrap_or(0);
     client.send(&json!({"ask": "capture", "device": options.device, "class": options.class}))?;
@@ -146,6 +148,10 @@ impl Sink {
 /// The form of a line: it changes when a member changes its meaning or goes away.
 const FORM: u32 = 1;
 
+/// The class of a packet that met no queue of the device: a filter dropped it before, it came in where
+/// nothing is queued, or it is one of those that pass by the queues.
+const NO_CLASS: &str = "none";
+
 /// A packet in the daemon's form.
 #[derive(Debug, PartialEq, Eq)]
 struct Packet {
@@ -207,6 +213,9 @@ impl Packet {
         let Packet { class, qdisc, length, name, .. } = self;
         let name = name.as_ref().map(|name| format!(" ({})", tidegate_text::line(name))).unwrap_or_default();
         let outcome = self.outcome();
+        if class == NO_CLASS {
+            return format!("no queue {length} B, {outcome}");
+        }
         format!("{class}{name} {qdisc} {length} B waited {}, {outcome}", wait(self.waited))
     }
 
@@ -221,7 +230,7 @@ impl Packet {
             direction: Some(CaptureDirection::Out),
             dropped_before: None,
             id: None,
-            queue: parse_classid(&self.class).map(|class| class.0),
+            queue: parse_classid(&self.class).filter(|class| !class.is_none()).map(|class| class.0),
             verdict: Some(if self.outcome == "dropped" { TcVerdict::Dropped } else { TcVerdict::Passed }),
             comment: &self.comment(),
         });
@@ -253,5 +262,7 @@ mod tests {
             "1:10 (calls\\x1b[31m) 10: 1514 B waited 2.50 ms, sent with a new CE mark"
         );
         assert_eq!(Packet::read(&json!({}), 0), None);
+        let unqueued = json!({"came_ns": 1, "left_ns": 2, "class": "none", "qdisc": "none", "outcome": "dropped", "len": 60});
+        assert_eq!(Packet::read(&unqueued, 0).expect("a packet").comment(), "no queue 60 B, dropped");
     }
 }

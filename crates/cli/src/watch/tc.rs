@@ -3,7 +3,7 @@
 use super::failed;
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
-use tidegate_apply::daemons;
+use tidegate_apply::{daemon_with, daemons};
 use tidegate_daemon::Client;
 use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
@@ -77,7 +77,7 @@ fn addressed_daemons(words: &[String], shows: bool) -> anyhow::Result<Vec<String
         (Some(dev), [only]) => {
             Ok(vec![if daemons(std::slice::from_ref(dev))?.is_empty() { only.clone() } else { dev.clone() }])
         }
-        (Some(dev), _) => Ok(vec![dev.clone()]),
+        (Some(dev), _) => Ok(vec![daemon_with(dev)?]),
         (None, []) => {
             bail!("no tidegate daemon runs here; for the kernel's qdiscs use tc")
         }

@@ -66,6 +66,8 @@ struct HeldPacket {
     came: Time,
     mark: u32,
     dsfield: u8,
+    /// The DS field with which it left the last device that it waited at.
+    noted: u8,
 }
 
 /// The model machine, with its devices' numbers at the backend.
@@ -271,17 +273,19 @@ impl Engine {
         self.pool.live()
     }
 
-    /// When the packet arrived that has waited longest, for each device and each class with a backlog;
-    /// nothing without an observer.
+    /// When the packet that has waited there longest came to the device, for each device and each class with
+    /// a backlog; nothing without an observer.
     pub fn oldest(&self) -> BTreeMap<(DeviceId, Handle), Time> {
         let mut oldest = BTreeMap::new();
         if self.watch.is_none() {
             return oldest;
         }
-        for (slot, packet) in self.held.iter().enumerate().filter(|(_, packet)| packet.ticket.is_some()) {
-            let Some((device, _)) = self.places.get(packet.place) else { continue };
-            let came = oldest.entry((*device, self.pool.queue_location(slot).on)).or_insert(packet.came);
-            *came = (*came).min(packet.came);
+        let waiting = |(_, packet): &(usize, &HeldPacket)| packet.ticket.is_some();
+        for (slot, _) in self.held.iter().enumerate().filter(waiting) {
+            let location = self.pool.queue_location(slot);
+            let Some(device) = DeviceId::holding(location) else { continue };
+            let came = oldest.entry((device, location.on)).or_insert(location.since);
+            *came = (*came).min(location.since);
         }
         oldest
     }
@@ -345,12 +349,14 @@ impl Engine {
                 lost.push(came.ticket);
                 return;
             };
+            // Where the packet waited that was in this slot before says nothing of this one.
+            pool.clear_queue_location(&pkt);
             let slot = pkt.slot();
             if slot >= packets.len() {
                 packets.resize(slot + 1, HeldPacket::default());
             }
-            packets[slot] =
-                HeldPacket { ticket: Some(came.ticket), place: came.place, came: *now, mark, dsfield };
+            let (ticket, place) = (Some(came.ticket), came.place);
+            packets[slot] = HeldPacket { ticket, place, came: *now, mark, dsfield, noted: dsfield };
             incoming.push((pkt, came.place));
         })?;
         for ticket in lost {
@@ -429,6 +435,8 @@ impl Engine {
             };
             match gateway.returned_from(pool, &pkt) {
                 Some((to, true)) => {
+                    self.leave_queue(device, &pkt);
+                    let Engine { gateway, pool, random: draws, now, .. } = self;
                     let offer =
                         gateway.offer_back(GatewayContext { now: *now, pool, random: draws }, to, pkt);
                     self.after_offer(packet_io, to, offer)?;
@@ -448,6 +456,7 @@ impl Engine {
         pkt: Pkt,
     ) -> io::Result<()> {
         self.follow_copies(packet_io);
+        self.note_left(device, &pkt);
         let slot = pkt.slot();
         let place = self.places.iter().position(|place| *place == (device, arriving));
         let packet = self.held.get_mut(slot);
@@ -463,14 +472,6 @@ impl Engine {
         };
         let meta = self.pool.meta(&pkt);
         let (mark, dsfield, rewritten) = (meta.mark.0, meta.dsfield, meta.rewritten());
-        if let Some(watch) = &mut self.watch {
-            let met = PacketSojourn { device, slot, came: packet.came, left: self.now };
-            watch.note(
-                &self.pool,
-                &met,
-                PacketOutcome::Left { marked: dsfield & 3 == 3 && packet.dsfield & 3 != 3 },
-            );
-        }
         let front = rewritten.then(|| self.pool.settle(&pkt).frame());
         let dsfield = (dsfield != packet.dsfield && front.is_none()).then_some(dsfield);
         match packet_io.pass(ticket, &Leaving { place, mark, dsfield, front })? {
@@ -479,6 +480,24 @@ impl Engine {
         }
         self.pool.release(pkt);
         Ok(())
+    }
+
+    /// A packet has left a device's queues, and comes to another's, where it has not waited yet.
+    fn leave_queue(&mut self, device: DeviceId, pkt: &Pkt) {
+        self.note_left(device, pkt);
+        self.pool.clear_queue_location(pkt);
+    }
+
+    /// Shows the observers, if there are any, a packet that left `device`.
+    fn note_left(&mut self, device: DeviceId, pkt: &Pkt) {
+        let Engine { watch: Some(watch), held, pool, now, .. } = self else { return };
+        // What the backend has lost was dropped.
+        let Some(packet) = held.get_mut(pkt.slot()).filter(|packet| packet.ticket.is_some()) else { return };
+        let dsfield = pool.meta(pkt).dsfield;
+        let marked = dsfield & 3 == 3 && packet.noted & 3 != 3;
+        packet.noted = dsfield;
+        let met = PacketSojourn { device, slot: pkt.slot(), came: packet.came, left: *now };
+        watch.note(pool, &met, PacketOutcome::Left { marked });
     }
 
     /// Tells the backend of copies that were made.

@@ -22,14 +22,15 @@ pub enum PacketOutcome {
     Dropped,
 }
 
-/// A packet that is through: where and when.
+/// A packet that is through: where and when. Where the pool knows at which device it waited last, and since
+/// when, that counts, and what is said here of both is for those that met no queue.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSojourn {
-    /// The device it came to.
+    /// The device it came to or leaves by.
     pub device: DeviceId,
     /// Its slot in the pool.
     pub slot: usize,
-    /// When it came.
+    /// When it came to the machine.
     pub came: Time,
     /// When it left or was dropped.
     pub left: Time,
@@ -103,11 +104,12 @@ pub struct ClassSeen {
 /// A packet for the captures of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// When it came, and when it left or was dropped.
+    /// When it came to the device, and when it left that or was dropped there.
     pub came: Time,
     /// See `came`.
     pub left: Time,
-    /// The innermost qdisc that had it, and the class that is attached to.
+    /// The innermost qdisc that had it, and the class that is attached to; both [`Handle::NONE`]: it met no
+    /// qdisc there.
     pub qdisc: Handle,
     /// See `qdisc`.
     pub class: Handle,
@@ -159,16 +161,23 @@ impl Watch {
         self.listeners.iter().map(|listener| listener.missed).sum()
     }
 
-    /// Notes a packet that is through.
+    /// Notes a packet that is through: at the device whose queue it was in, which is not always the one that
+    /// it came to (filters lead packets to an ifb). What met no queue is nothing to any class.
     pub(super) fn note(&mut self, pool: &Pool, met: &PacketSojourn, outcome: PacketOutcome) {
         let location = pool.queue_location(met.slot);
-        let seen = self.seen.entry((met.device, location.on)).or_default();
-        match outcome {
-            PacketOutcome::Left { marked } => {
-                seen.sojourn.note(Nanos(met.left.0.saturating_sub(met.came.0)));
-                seen.marked += u64::from(marked);
+        let met = match DeviceId::holding(location) {
+            Some(device) => PacketSojourn { device, came: location.since, ..*met },
+            None => *met,
+        };
+        if !location.on.is_none() {
+            let seen = self.seen.entry((met.device, location.on)).or_default();
+            match outcome {
+                PacketOutcome::Left { marked } => {
+                    seen.sojourn.note(Nanos(met.left.0.saturating_sub(met.came.0)));
+                    seen.marked += u64::from(marked);
+                }
+                PacketOutcome::Dropped => seen.dropped += 1,
             }
-            PacketOutcome::Dropped => seen.dropped += 1,
         }
         if self.listeners.is_empty() {
             return;
@@ -176,7 +185,7 @@ impl Watch {
         self.listeners.retain_mut(|listener| {
             let wanted =
                 listener.device == met.device && (listener.class == location.on || listener.class.is_none());
-            !wanted || listener.tell(captured(pool, met, outcome))
+            !wanted || listener.tell(captured(pool, &met, outcome))
         });
     }
 }

@@ -2,7 +2,7 @@
 
 use tidegate_packet::header::ethertype::{IPV4, IPV6};
 use tidegate_packet::{
-    Addrs, Dissector, Fifo, FwMark, Handle, HashKey, Head, Meta, Pkt, Pool, QueueLocation, truesize,
+    Addrs, Dissector, Fifo, FwMark, Handle, HashKey, Head, Meta, Pkt, Pool, QueueLocation, Time, truesize,
 };
 
 /// UDP from 10.0.0.HOST port 1 to 10.9.0.1 port 2.
@@ -111,7 +111,8 @@ fn queue_locations_are_kept_for_observers() {
     let mut pool = Pool::new(4);
     let one = put(&mut pool, 1);
     let (qdisc, on) = (Handle::new(1, 0), Handle::new(2, 3));
-    pool.set_queue_location(&one, qdisc, on);
+    let handed = |device, at| QueueLocation { qdisc, on, queue: None, device, since: Time(at) };
+    pool.set_queue_location(&one, handed(1, 10));
     assert_eq!(
         (pool.tracks_queue_locations(), pool.queue_location(one.slot())),
         (false, QueueLocation::default())
@@ -120,9 +121,11 @@ fn queue_locations_are_kept_for_observers() {
     assert!(pool.tracks_queue_locations());
     let two = put(&mut pool, 2);
     pool.note_queue(&two, 5);
-    pool.set_queue_location(&two, qdisc, on);
+    pool.set_queue_location(&two, handed(1, 10));
+    // A qdisc within the first is on the same device; only another device begins anew.
+    pool.set_queue_location(&two, handed(1, 20));
     pool.note_queue(&two, 6);
-    let location = QueueLocation { qdisc, on, queue: Some(6) };
+    let location = QueueLocation { queue: Some(6), ..handed(1, 10) };
     assert_eq!(
         (pool.queue_location(two.slot()), pool.queue_location(one.slot()), pool.queue_location(99)),
         (location, QueueLocation::default(), QueueLocation::default())
@@ -132,6 +135,8 @@ fn queue_locations_are_kept_for_observers() {
     // Following again forgets nothing; another device does.
     pool.track_queue_locations();
     assert_eq!(pool.queue_location(two.slot()), location);
+    pool.set_queue_location(&two, handed(2, 30));
+    assert_eq!(pool.queue_location(two.slot()), handed(2, 30));
     pool.clear_queue_location(&two);
     assert_eq!(
         (pool.queue_location(two.slot()), pool.queue_location(copy.slot())),

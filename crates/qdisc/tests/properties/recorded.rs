@@ -57,6 +57,7 @@ struct Reply {
 fn device(link: &RecordedLink) -> DeviceInfo {
     let switches = Switches { linux: link.linux, no_bypass: true, ..Switches::default() };
     DeviceInfo {
+        number: 0,
         max_frame: link.mtu + Head::ETHERNET as u32,
         tx_queue_len: link.tx_queue_len,
         tx_queues: 1,
