@@ -1,8 +1,9 @@
 //! The protocol between a tool's shim and the parent over the socket: length-prefixed fields, little-endian.
 //!
-//! A request is the magic word, a byte of flags, then tool, working directory, network namespace, the caller's words,
-//! the arguments and standard input (or why it could not be read), and files with their content; a reply is a
-//! code, whether the tool then waits, the output, the errors and what changes in the sandbox.
+//! A request is the magic word, a byte of flags, then tool, working directory, network namespace, the
+//! caller's words, the arguments and standard input (or why it could not be read), and files with their
+//! content; a reply is a code, whether the tool then waits, the output, the errors and what changes in the
+//! sandbox.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;

@@ -700,7 +700,8 @@ impl LoadedPolicy {
                 (lists::carry_out((&list, goes_on), &[(path, text)], &self.devices, &mut traced), Some(list))
             }
         };
-        let chosen = Chosen::of(traced, path, options.sandbox.netns.as_deref())?;
+        let chosen = Chosen::of(traced, path, options.sandbox.netns.as_deref())
+            .map_err(|why| LoadError::File(path.to_owned(), why))?;
         let came = chosen.leave([&mut outcome]);
         if let Some(netns) = chosen.netns {
             (self.machine, self.netns) = (netns.machine, Some(netns.name));

@@ -11,8 +11,9 @@ use tidegate_inspect::ClassNames;
 use tidegate_policy::LinkDriver;
 use tidegate_shims::{Answer, Call, run_in_namespace};
 use tidegate_syntax::batch;
+use tidegate_syntax::foreign::{ForeignCommand, ForeignPolicy};
 use tidegate_syntax::short::{Compiled, CompiledCommand, Problem, Short, TreeReason};
-use tidegate_syntax::{ForeignCommand, ForeignPolicy, chaos_mesh, networkd, pod_bandwidth};
+use tidegate_syntax::{chaos_mesh, networkd, pod_bandwidth};
 use tidegate_text::shell_word;
 
 /// A call in a file.

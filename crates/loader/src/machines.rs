@@ -1,16 +1,16 @@
 //! Which machine of a script is looked at: the one that it begins on, or one of its network namespaces.
 
-use crate::LoadError;
-use crate::nothing::configures;
+use crate::nothing::has_policy;
 use crate::traced::{Came, Traced};
 use std::path::Path;
 use tidegate_capture::{Recorded, ScriptRun};
-use tidegate_shims::{Machine, Namespace, Namespaces};
+use tidegate_shims::{Namespace, Namespaces};
 
 /// The most names of namespaces in a sentence.
 const MAX_NAMES: usize = 8;
 
-/// What the user calls the namespace that a script begins in: ip takes the number of the first process for it.
+/// What the user calls the namespace that a script begins in: ip takes the number of the first process for
+/// it.
 const FIRST: &str = "1";
 
 /// The machine of a script that is looked at.
@@ -31,14 +31,14 @@ impl Chosen {
     ///
     /// # Errors
     /// There is no such namespace.
-    pub(crate) fn of(traced: Traced<'_>, path: &Path, wanted: Option<&str>) -> Result<Chosen, LoadError> {
+    pub(crate) fn of(traced: Traced<'_>, path: &Path, wanted: Option<&str>) -> Result<Chosen, String> {
         let (came, first_has, mut others) = traced.finish();
         let busy: Vec<usize> = (0..others.len()).filter(|at| has_policy(&others[*at].machine)).collect();
         let at = match wanted {
             Some(name) => match others.iter().rposition(|other| other.name == name) {
                 None if name == FIRST => None,
                 Some(at) => Some(at),
-                None => return Err(LoadError::File(path.to_owned(), no_such(name, &others))),
+                None => return Err(no_such(name, &others)),
             },
             None if first_has => None,
             None => busy.first().copied(),
@@ -69,11 +69,6 @@ impl Chosen {
         }
         kept
     }
-}
-
-/// Was traffic control configured on it?
-pub(crate) fn has_policy(machine: &Machine) -> bool {
-    machine.log.iter().any(configures)
 }
 
 fn no_such(name: &str, others: &[Namespace]) -> String {

@@ -4,6 +4,7 @@
 use tidegate_capture::{Exit, ScriptRun, asks, usage};
 use tidegate_policy::netfilter::NfCommand;
 use tidegate_policy::{Op, Verb};
+use tidegate_shims::Machine;
 
 /// The message for them.
 pub(crate) const NOTHING_FOUND: &str = "no traffic control command was run";
@@ -100,6 +101,11 @@ pub(crate) fn configures(op: &Op) -> bool {
         Op::Actions(_) | Op::Chain(_) => true,
         Op::Link(_) | Op::TxQueueLen { .. } | Op::Ring { .. } | Op::Mtu { .. } => false,
     }
+}
+
+/// Was traffic control configured on a machine?
+pub(crate) fn has_policy(machine: &Machine) -> bool {
+    machine.log.iter().any(configures)
 }
 
 /// What a policy says whose scripts only delete and list: each with what it may wait for.

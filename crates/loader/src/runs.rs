@@ -173,7 +173,8 @@ fn run_script(
     let mut traced = Traced::new(machine.shim(&mut pool, &mut draws));
     let mut outcomes =
         run_in_turn(script, &options.turns, &capture, &mut traced, before).map_err(LoadError::Capture)?;
-    let chosen = Chosen::of(traced, script, options.sandbox.netns.as_deref())?;
+    let chosen = Chosen::of(traced, script, options.sandbox.netns.as_deref())
+        .map_err(|why| LoadError::File(script.to_owned(), why))?;
     chosen.leave(&mut outcomes);
     if let Some(netns) = chosen.netns {
         machine = netns.machine;

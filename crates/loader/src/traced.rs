@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::machines::has_policy;
+use crate::nothing::has_policy;
 use tidegate_shims::{Answer, Call, Namespace, Namespaces, Reply, ToolShim};
 
 /// What one call came to.

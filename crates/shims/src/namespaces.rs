@@ -1,12 +1,12 @@
 //! Network namespaces: machines of their own beside the one that a script begins on.
 //!
-//! `ip netns add` makes one, `ip netns exec NAME` and `-n NAME` call a tool in one, `ip link set … netns NAME`
-//! moves a link into one. What the tools say was asked of iproute2 6.1.
+//! `ip netns add` makes one, `ip netns exec NAME` and `-n NAME` call a tool in one, `ip link set … netns
+//! NAME` moves a link into one. What the tools say was asked of iproute2 6.1.
 
-use crate::call::{Call, Reply};
+use crate::call::{Answer, Call, Reply};
 use crate::machine::Machine;
 use crate::shim::ToolShim;
-use crate::{Answer, ip, world};
+use crate::{ip, world};
 use std::path::PathBuf;
 use std::rc::Rc;
 use tidegate_gateway::DeviceSpec;

@@ -63,7 +63,8 @@ impl Findings {
         }
     }
 
-    /// What a file comes to, where nothing is wrong with it. `nothing`: what is wrong where it comes to nothing.
+    /// What a file comes to, where nothing is wrong with it. `nothing`: what is wrong where it comes to
+    /// nothing.
     pub(crate) fn judge(
         mut self,
         text: &str,

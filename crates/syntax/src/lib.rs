@@ -4,8 +4,8 @@
 //! [`tc`] reads tc's command line into operations and prints dumps as tc does; [`batch`] reads `tc -batch`
 //! files; [`iptables`] reads and lists rules, one by one and as `-restore` and `-save` have them, [`nft`]
 //! those of nft; [`ip`] reads links, addresses, routes and tunnels; [`short`] compiles the short policy to
-//! commands of theirs; [`networkd`], [`chaos_mesh`] and [`pod_bandwidth`] do that with other programs' settings.
-//! Nothing here touches the machine: what tc would look up comes in as [`Env`].
+//! commands of theirs; [`networkd`], [`chaos_mesh`] and [`pod_bandwidth`] do that with other programs'
+//! settings. Nothing here touches the machine: what tc would look up comes in as [`Env`].
 
 pub mod batch;
 pub mod chaos_mesh;
@@ -20,7 +20,7 @@ pub mod tc;
 mod tc_version;
 
 mod distribution;
-mod foreign;
+pub mod foreign;
 mod json;
 mod kubernetes;
 mod nearest;
@@ -29,7 +29,6 @@ mod refusal;
 pub mod units;
 mod yaml;
 
-pub use foreign::{ForeignCommand, ForeignPolicy};
 pub use nearest::nearest;
 pub use refusal::Refusal;
 pub use tc_version::{TcChange, TcChangeRow, TcVersion, UnknownTc};

@@ -1,9 +1,10 @@
-//! `kubernetes.io/ingress-bandwidth` and `kubernetes.io/egress-bandwidth`, annotations of a pod, as the commands
-//! that put the same on as the CNI plugin `bandwidth` does.
+//! `kubernetes.io/ingress-bandwidth` and `kubernetes.io/egress-bandwidth`, annotations of a pod, as the
+//! commands that put the same on as the CNI plugin `bandwidth` does.
 //!
 //! Followed are the plugin (github.com/containernetworking/plugins, Apache 2.0; `plugins/meta/bandwidth`) and
-//! containerd, which gives it a burst of 2³² − 1 bits; what the numbers come to on 64-bit x86. Cilium's bandwidth
-//! manager paces with fq instead, Calico and kube-ovn have their own: a file does not say which is in use.
+//! containerd, which gives it a burst of 2³² − 1 bits; what the numbers come to on 64-bit x86. Cilium's
+//! bandwidth manager paces with fq instead, Calico and kube-ovn have their own: a file does not say which is
+//! in use.
 
 use crate::foreign::{ForeignCommand, ForeignPolicy};
 use crate::kubernetes::{self, Findings};
@@ -47,7 +48,8 @@ pub fn is_manifest(lines: &[&str]) -> bool {
 ///             kubernetes.io/ingress-bandwidth: 80M\n";
 /// let policy = pod_bandwidth::read(file).unwrap();
 /// let words = policy.commands[0].words.join(" ");
-/// assert_eq!(words, "qdisc add dev veth0 root handle 1: tbf rate 80000000bit burst 536870910b limit 537120911b");
+/// let rates = "rate 80000000bit burst 536870910b limit 537120911b";
+/// assert_eq!(words, format!("qdisc add dev veth0 root handle 1: tbf {rates}"));
 /// ```
 ///
 /// # Errors

@@ -104,8 +104,8 @@ impl Fed {
     fn of(source: &Source) -> Self {
         let texts = &source.lines;
         let mut lines = vec![false; texts.len()];
-        // The blocks that are open, and loops before their `do`: their first lines, and whether a pipe leads to
-        // them.
+        // The blocks that are open, and loops before their `do`: their first lines, and whether a pipe leads
+        // to them.
         let (mut open, mut loops) = (Vec::new(), Vec::new());
         for (at, text) in texts.iter().enumerate() {
             let code = without_comment(text);

@@ -239,8 +239,8 @@ fn sections_of_systemd_networkd_are_read() {
     );
 }
 
-/// Experiments of Chaos Mesh and limits of pods are policies of every command, and a mistake is an error at its
-/// line.
+/// Experiments of Chaos Mesh and limits of pods are policies of every command, and a mistake is an error at
+/// its line.
 #[test]
 fn manifests_of_kubernetes_are_read() {
     let place = Place::new("import-manifests");

@@ -55,7 +55,7 @@ fn orphans(reading: &PolicyModel) -> Vec<Finding> {
                 .filter(|other| !reading.is_leaf(other.class))
                 .map(|other| other.class.classid.to_string())
                 .collect();
-            // `parent 1`: the number of the qdisc without its colon, and the class is where it is meant to be.
+            // `parent 1`: the qdisc's number without its colon, and the class is where it is meant to be.
             let meant = op.classid.qdisc();
             if op.parent.major() == 0 && op.parent.minor() == meant.major() {
                 return Some(finding(

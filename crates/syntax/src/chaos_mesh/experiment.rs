@@ -94,7 +94,8 @@ impl Experiment {
         is_well.then_some(Experiment { span, device: device?, qdisc, towards })
     }
 
-    /// Adds the commands, as the daemon gives them. `at`: which of the file's experiments it is, and its name.
+    /// Adds the commands, as the daemon gives them. `at`: which of the file's experiments it is, and its
+    /// name.
     pub(super) fn carry_out(self, at: (usize, &str), policy: &mut ForeignPolicy, found: &mut Findings) {
         let Experiment { span, device: (own, device_span), qdisc, towards } = self;
         let device = apart(&own, at, &policy.devices);

@@ -1,8 +1,9 @@
 //! Experiments of Chaos Mesh (`kind: NetworkChaos`) as the commands that its daemon runs in a pod.
 //!
-//! Followed is Chaos Mesh 2.8 (github.com/chaos-mesh/chaos-mesh, Apache 2.0; `pkg/chaosdaemon/tc_server.go` and
-//! `api/v1alpha1/networkchaos_types.go` at v2.8.3): netem or tbf at the root; with targets below the fourth band of
-//! a prio, to which rules of iptables lead what goes to them. Also in a `Schedule` and in a `Workflow`.
+//! Followed is Chaos Mesh 2.8 (github.com/chaos-mesh/chaos-mesh, Apache 2.0; `pkg/chaosdaemon/tc_server.go`
+//! and `api/v1alpha1/networkchaos_types.go` at v2.8.3): netem or tbf at the root; with targets below the
+//! fourth band of a prio, to which rules of iptables lead what goes to them. Also in a `Schedule` and in a
+//! `Workflow`.
 
 mod experiment;
 mod netem;
@@ -36,7 +37,8 @@ pub fn is_experiment(lines: &[&str]) -> bool {
 /// use tidegate_syntax::chaos_mesh;
 ///
 /// let file = "apiVersion: chaos-mesh.org/v1alpha1\nkind: NetworkChaos\nmetadata: {name: slow}\nspec:\n  \
-///             action: delay\n  mode: all\n  selector: {namespaces: [shop]}\n  delay: {latency: 90ms, jitter: 5ms}\n";
+///             action: delay\n  mode: all\n  selector: {namespaces: [shop]}\n  \
+///             delay: {latency: 90ms, jitter: 5ms}\n";
 /// let policy = chaos_mesh::read(file).unwrap();
 /// let words = policy.commands[0].words.join(" ");
 /// assert_eq!(words, "qdisc add dev eth0 root handle 1: netem delay 90ms 5ms");

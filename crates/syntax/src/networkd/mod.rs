@@ -139,8 +139,8 @@ const OTHERS: [&str; 32] = [
     "Prefix",
 ];
 
-/// Sections that are none of systemd's, or newer than what is known here, and whether each is a mistake: one that
-/// is nearly a section about traffic control.
+/// Sections that are none of systemd's, or newer than what is known here, and whether each is a mistake: one
+/// that is nearly a section about traffic control.
 fn unknown_sections<'s>(sections: &'s [FileSection<'s>]) -> impl Iterator<Item = (Problem, bool)> + 's {
     let is_known = |name: &str| {
         OTHERS.contains(&name) || name == BEFORE_245 || name.starts_with("X-") || rows::find(name).is_some()

@@ -55,8 +55,8 @@ pub(super) fn number(handle: Given<'_>) -> Result<u32, Refusal> {
     u32_in(text, 0).ok_or_else(|| illegal("handle", "", text, place))
 }
 
-/// A handle of which the number that it begins with counts, whatever follows; 0 where none is given: `5:` is 5,
-/// `ffff:1` is 0 (asked of tc 6.1).
+/// A handle of which the number that it begins with counts, whatever follows; 0 where none is given: `5:` is
+/// 5, `ffff:1` is 0 (asked of tc 6.1).
 pub(super) fn leading_number(handle: Given<'_>) -> u32 {
     handle.map_or(0, |(text, _)| beginning(text))
 }
