@@ -258,7 +258,7 @@ fn manifests_of_kubernetes_are_read() {
     let rule = "iptables -w -A TC-TABLES-0 -o eth0 -d 203.0.113.9/32 -j CLASSIFY --set-class 1:4\n";
     assert!(imported.contains(rule), "{imported}");
     let asked = |to: &str| {
-        let packet = format!("tcp 192.0.2.2:40000 > {to}:443 len 100");
+        let packet = format!("tcp 192.0.2.2:40000 > {to}:443 len 100 in lo");
         stdout(&tidegate(&["explain", name, &packet]))
     };
     let (to_target, to_other) = (asked("203.0.113.9"), asked("203.0.113.8"));

@@ -54,7 +54,7 @@ fn the_policy_of_a_namespace_is_looked_at() {
     // The line of a finding is the script's, whatever stands before the tool.
     let checked = tidegate(&["check", script]);
     let found = stdout(&checked) + &String::from_utf8_lossy(&checked.stderr);
-    assert!(found.contains("bed.sh:16: ") && found.contains("0x20"), "{found}");
+    assert!(found.contains("bed.sh:16:") && found.contains("0x20"), "{found}");
     assert!(found.contains("network namespace left"), "{found}");
     let right = tidegate(&["run", script, "--netns", "right", "--print", "tc"]);
     assert!(stdout(&right).contains("tc qdisc add dev eth0 root netem delay 20ms"), "{right:?}");
