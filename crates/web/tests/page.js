@@ -77,6 +77,8 @@ const main = async () => {
   found.verdict = await evaluate('document.getElementById("verdict").textContent');
   found.tiles = await evaluate('document.querySelectorAll(".tile").length');
   found.charts = await evaluate('document.querySelectorAll("#play svg.chart").length');
+  // What is explained comes after what is tried.
+  await until('document.getElementById("explained").textContent !== ""');
   found.explained = await evaluate('document.getElementById("explained").textContent');
   await shoot('page-1200-light');
   await theme(true);
