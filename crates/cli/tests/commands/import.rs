@@ -265,7 +265,7 @@ fn manifests_of_kubernetes_are_read() {
     assert!(to_target.contains("netem 5:") && !to_other.contains("netem 5:"), "{to_target}{to_other}");
     let graph = tidegate(&["graph", name]);
     assert!(graph.status.success() && stdout(&graph).contains("netem"), "{}", stdout(&graph));
-    let limit = "kind: Pod\nmetadata:\n  name: web\n  annotations: {kubernetes.io/egress-bandwidth: 80M}\n";
+    let limit = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  annotations: {kubernetes.io/egress-bandwidth: 80M}\n";
     let pod = place.file("pod.yaml", limit);
     let pod = tidegate(&["run", "--print", "tc", pod.to_str().expect("a name")]);
     let shown = stdout(&pod);
@@ -275,7 +275,7 @@ fn manifests_of_kubernetes_are_read() {
     for (bad, expected) in [
         (format!("{head}{}", spec.replace("90ms", "90")), "bad.yaml:8:20: `latency` is a number here"),
         (format!("{head}{}", spec.replace("mode", "mod")), "bad.yaml:6:3: `spec` has no key `mod`"),
-        (limit.replace("80M", "80Mbps"), "bad.yaml:4:49: 80Mbps is no quantity that Kubernetes takes here"),
+        (limit.replace("80M", "80Mbps"), "bad.yaml:5:49: 80Mbps is no quantity that Kubernetes takes here"),
     ] {
         let file = place.file("bad.yaml", bad);
         let output = tidegate(&["check", file.to_str().expect("a name")]);

@@ -417,7 +417,7 @@ fn wrong_scripts_get_place_reason_and_remedy() {
     }
     assert!(wrong.is_empty(), "{wrong}");
     // What is not read needs no rates.
-    let page = dir.file("netem.yaml", "apiVersion: chaos-mesh.org/v1alpha1\nkind: NetworkChaos\n");
+    let page = dir.file("netem.yaml", "apiVersion: apps/v1\nkind: Deployment\n");
     let stderr = run(&page, &["-o", "none"]).stderr;
     assert!(String::from_utf8_lossy(&stderr).contains("is YAML"), "{}", String::from_utf8_lossy(&stderr));
 }

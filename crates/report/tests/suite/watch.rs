@@ -18,7 +18,7 @@ htb 1:                  800k   80%   5.00k  1.02µs  1.05ms   2.50s    5.0     1
 └ 1:1                   800k   80%   5.00k  1.02µs  1.05ms   2.50s    5.0     10
   ├ 1:10 pfifo 10:      400k   40%       0  1.02µs  1.02µs       –      0      0
   └ 1:20 fq_codel 20:   400k   40%   5.00k  1.05ms  67.1ms   2.50s    5.0     10
-clsact ffff:               0    0%       0       –       –       –      0      0
+clsact ffff:               0     –       0       –       –       –      0      0
 ";
     assert_eq!(shown, expected);
 }
