@@ -707,7 +707,7 @@ mod tests {
             [
                 "tidegate-qdisc: must not depend on gateway: arrows point down only",
                 "tidegate-qdisc: a pure crate uses none but libm, hmac, sha2, serde, serde_json, \
-                serde_path_to_error, schemars, toml, toml_edit, csv, flate2, not rand",
+                serde_path_to_error, schemars, toml, toml_edit, saphyr-parser, csv, flate2, not rand",
                 "tidegate-sim: must not depend on sys: arrows point down only",
                 "tidegate-shed: no such crate in ARCHITECTURE.md; add it to xtask's list with what it may \
                 depend on",

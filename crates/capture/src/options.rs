@@ -49,8 +49,9 @@ pub struct CaptureOptions {
     pub max_output: usize,
 }
 
-/// The most bytes of all answers, each with its line break: they are in a pipe before the script begins.
-pub const MAX_ANSWERS: usize = 32 << 10;
+/// The most bytes of all answers, each with its line break: they are in a pipe before the script begins, and
+/// Linux gives a user who has many pipes no more room in one.
+pub const MAX_ANSWERS: usize = 4096;
 
 /// The default limit on the duration of a run.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);

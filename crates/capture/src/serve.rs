@@ -324,7 +324,7 @@ fn start(sandbox: &mut Sandbox, words: &[OsString], answers: &[u8]) -> io::Resul
     if answers.len() > MAX_ANSWERS {
         return Err(io::Error::other(format!("the answers are more than {MAX_ANSWERS} bytes")));
     }
-    // A pipe holds as much without a reader.
+    // A pipe holds as much without a reader, however many the user has.
     let (reader, mut writer) = io::pipe()?;
     writer.write_all(answers)?;
     sandbox.run_reading(words, reader.as_fd())

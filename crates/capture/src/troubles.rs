@@ -477,7 +477,7 @@ impl<'a> Complaint<'a> {
 }
 
 /// The line of a program that dash did not find, where the line that it gives has nothing of its name: inside
-/// backquotes it counts lines anew.
+/// backquotes it counts lines from 1 again.
 fn in_backquotes(finder: &Finder, given: &str, complaint: &str) -> Option<usize> {
     let name = complaint.strip_suffix("not found")?.trim_end().strip_suffix(':')?;
     // A variable may have given the name.

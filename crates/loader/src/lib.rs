@@ -748,7 +748,9 @@ impl LoadedPolicy {
         let mut traced = Traced::new(self.machine.shim(&mut pool, &mut self.draws));
         let mut outcome =
             lists::carry_out((&list, options.batches_go_on), &files, &self.devices, &mut traced);
-        let came = traced.finish().0.into_iter().map(|(_, came)| came).collect::<Vec<_>>();
+        let chosen = Chosen::of(traced, files[0].0, options.sandbox.netns.as_deref())
+            .map_err(|why| LoadError::File(files[0].0.to_owned(), why))?;
+        let came = chosen.leave([&mut outcome]);
         let caveats = listings.verify(&mut self.machine, &outcome, &mut self.draws).map_err(unread)?;
         for (path, text) in files {
             self.note_source(path, text);

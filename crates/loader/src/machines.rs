@@ -95,7 +95,8 @@ fn sentence(path: &Path, netns: Option<&Namespace>, first_has: bool, not_shown: 
         return (!not_shown.is_empty())
             .then(|| format!("{path}: this is about the network namespace that it begins in{rest}"));
     };
-    let name = &netns.name;
+    // A script's names must not look like tidegate's own words.
+    let name = tidegate_text::line(&netns.name);
     let end = if netns.is_deleted { ", which the script deletes in the end" } else { "" };
     Some(format!(
         "{path}: this is about the network namespace {name}{end}; commands that are given here are for there \

@@ -16,7 +16,8 @@ const SHOWN_SKIPPED: usize = 3;
 /// # Errors
 /// What is no YAML.
 pub(crate) fn objects(text: &str) -> Result<Vec<YamlNode>, Vec<Problem>> {
-    let documents = yaml::documents(text).map_err(|problem| vec![problem])?;
+    let broken = |problem| Findings { problems: vec![problem], ..Findings::default() }.sorted(text);
+    let documents = yaml::documents(text).map_err(broken)?;
     let is_list = |node: &YamlNode| node.get("kind").and_then(YamlNode::text) == Some("List");
     let mut objects = Vec::new();
     for document in documents {

@@ -55,14 +55,8 @@ pub fn is_manifest(lines: &[&str]) -> bool {
 /// # Errors
 /// What Kubernetes would refuse, and limits that have no effect where they stand.
 pub fn read(text: &str) -> Result<ForeignPolicy, Vec<Problem>> {
+    let objects = kubernetes::objects(text)?;
     let mut found = Findings::default();
-    let objects = match kubernetes::objects(text) {
-        Ok(objects) => objects,
-        Err(problems) => {
-            found.problems = problems;
-            return Err(found.sorted(text));
-        }
-    };
     let mut policy = ForeignPolicy::default();
     let mut pods = 0;
     for object in &objects {

@@ -262,7 +262,9 @@ mod tests {
             "1:10 (calls\\x1b[31m) 10: 1514 B waited 2.50 ms, sent with a new CE mark"
         );
         assert_eq!(Packet::read(&json!({}), 0), None);
-        let unqueued = json!({"came_ns": 1, "left_ns": 2, "class": "none", "qdisc": "none", "outcome": "dropped", "len": 60});
+        let unqueued = json!({
+            "came_ns": 1, "left_ns": 2, "class": "none", "qdisc": "none", "outcome": "dropped", "len": 60
+        });
         assert_eq!(Packet::read(&unqueued, 0).expect("a packet").comment(), "no queue 60 B, dropped");
     }
 }

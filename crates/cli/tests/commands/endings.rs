@@ -58,7 +58,8 @@ fn what_a_script_waits_for_is_told() {
     }
     // With an answer it is none.
     let place = Place::new("endings-answer");
-    let asks = "#!/bin/bash\nread -p 'rate? ' R\nread D\ntc qdisc add dev $D root tbf rate ${R}mbit burst 10k limit 9k\n";
+    let asks = "#!/bin/bash\nread -p 'rate? ' R\nread D\n\
+                tc qdisc add dev $D root tbf rate ${R}mbit burst 10k limit 9k\n";
     let script = place.script("policy.sh", asks);
     let answers = ["--answer", "5", "--answer=eth7"];
     let output =

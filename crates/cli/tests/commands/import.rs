@@ -265,7 +265,8 @@ fn manifests_of_kubernetes_are_read() {
     assert!(to_target.contains("netem 5:") && !to_other.contains("netem 5:"), "{to_target}{to_other}");
     let graph = tidegate(&["graph", name]);
     assert!(graph.status.success() && stdout(&graph).contains("netem"), "{}", stdout(&graph));
-    let limit = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  annotations: {kubernetes.io/egress-bandwidth: 80M}\n";
+    let limit = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  \
+                 annotations: {kubernetes.io/egress-bandwidth: 80M}\n";
     let pod = place.file("pod.yaml", limit);
     let pod = tidegate(&["run", "--print", "tc", pod.to_str().expect("a name")]);
     let shown = stdout(&pod);

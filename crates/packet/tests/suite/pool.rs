@@ -122,7 +122,7 @@ fn queue_locations_are_kept_for_observers() {
     let two = put(&mut pool, 2);
     pool.note_queue(&two, 5);
     pool.set_queue_location(&two, handed(1, 10));
-    // A qdisc within the first is on the same device; only another device begins anew.
+    // A qdisc within the first is on the same device; the time begins again only on another device.
     pool.set_queue_location(&two, handed(1, 20));
     pool.note_queue(&two, 6);
     let location = QueueLocation { queue: Some(6), ..handed(1, 10) };

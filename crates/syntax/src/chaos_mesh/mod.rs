@@ -47,14 +47,8 @@ pub fn is_experiment(lines: &[&str]) -> bool {
 /// # Errors
 /// Everything that Kubernetes, Chaos Mesh or tc would refuse, in the order of the file.
 pub fn read(text: &str) -> Result<ForeignPolicy, Vec<Problem>> {
+    let objects = kubernetes::objects(text)?;
     let mut found = Findings::default();
-    let objects = match kubernetes::objects(text) {
-        Ok(objects) => objects,
-        Err(problems) => {
-            found.problems = problems;
-            return Err(found.sorted(text));
-        }
-    };
     let mut policy = ForeignPolicy::default();
     let mut specs = Vec::new();
     for object in &objects {
