@@ -24,6 +24,12 @@ const MAX_FRAMES: usize = 8;
 const MAX_FILES: usize = 64;
 const MAX_BYTES: u64 = 1 << 20;
 
+/// Whether an argument says how much or which one, other than the device: scripts do the same on several.
+fn is_value(args: &[String], arg: usize) -> bool {
+    let before = arg.checked_sub(1).map_or("", |before| &args[before]);
+    args[arg].contains(|letter: char| letter.is_ascii_digit()) && !["dev", "-i", "-o"].contains(&before)
+}
+
 /// The commands that name a tool: file, command, word.
 type Naming = Rc<[(usize, usize, usize)]>;
 
@@ -148,8 +154,9 @@ impl Finder {
     }
 
     /// The line that issued the call, with the columns of the word that gave the argument `wrong`, if that is
-    /// known; and the words that gave the arguments. Of a function that passes on what it is given, the line
-    /// is its caller's, as far as that can be found.
+    /// known; and the words that gave the arguments. Where functions pass on what they are given, it is the
+    /// line that has most of the values, a function's own one or its caller's, and the caller's where several
+    /// give it some.
     pub(super) fn find(
         &mut self,
         tool: &str,
@@ -158,58 +165,83 @@ impl Finder {
     ) -> Option<(SourceLine, Vec<Option<SourceWord>>)> {
         let (file, at, found) = self.best(tool, args)?;
         self.last = Some((file, at));
-        let mut level = Level { file, at, name: None, givers: givers(args, &found.words) };
-        let mut levels = Vec::new();
+        let levels = self.levels(Level { file, at, name: None, givers: givers(args, &found.words) });
         // Where each argument was written: there, or where a variable was set.
         let mut words: Vec<Option<SourceWord>> = vec![None; args.len()];
-        let mut at_fault: Option<SourceWord> = None;
-        for _ in 0..MAX_FRAMES {
-            let Some((caller, _)) = self.caller(&level, args.len()) else { break };
-            if let Some(function) = &self.files[level.file].commands[level.at].function {
-                let call = LastCall { call: (caller.file, caller.at), inside: (level.file, level.at) };
-                self.last_calls.insert(Rc::clone(function), call);
-            }
-            let shared = self.is_shared(&level);
-            for arg in (0..args.len()).filter(|arg| caller.givers[*arg].is_none()) {
-                if let Some(word) = self.word(&level, arg, shared).filter(|_| words[arg].is_none()) {
-                    at_fault = Some(word.clone()).filter(|_| wrong == Some(arg)).or(at_fault);
-                    words[arg] = Some(self.set_once(&level, arg).unwrap_or(word));
+        let mut at_fault: Option<(usize, SourceWord)> = None;
+        // How many of the values, and of the words, are written there.
+        let mut written = vec![(0, 0); levels.len()];
+        for (depth, level) in levels.iter().enumerate() {
+            let caller = levels.get(depth + 1);
+            let shared = match caller {
+                Some(_) => self.is_shared(level),
+                None => self.is_lost(level),
+            };
+            for arg in (0..args.len()).filter(|arg| caller.is_none_or(|outer| outer.givers[*arg].is_none())) {
+                let Some(word) = self.word(level, arg, shared) else { continue };
+                written[depth].0 += usize::from(is_value(args, arg));
+                written[depth].1 += 1;
+                if wrong == Some(arg) {
+                    at_fault = Some((depth, word.clone()));
                 }
+                words[arg] = Some(self.set_once(level, arg).unwrap_or(word));
             }
-            levels.push(std::mem::replace(&mut level, caller));
         }
-        let lost = self.commands(level.file)[level.at].passes_on();
-        let lost = lost.is_some_and(|all| level.givers.iter().flatten().any(|giver| giver.word == all));
-        let outer = (0..args.len()).filter(|arg| level.givers[*arg].is_some());
-        for arg in outer {
-            let word = self.word(&level, arg, lost);
-            at_fault = word.clone().filter(|_| wrong == Some(arg)).or(at_fault);
-            words[arg] = self.set_once(&level, arg).or(word);
+        let mut most = (0..levels.len()).max_by_key(|depth| written[*depth])?;
+        // Of a function that several lines call, the call says which one it is.
+        while written.get(most + 1).is_some_and(|outer| outer.0 > 0) && self.has_calls(&levels[most]) {
+            most += 1;
         }
-        let command = &self.commands(level.file)[level.at];
-        let name = level.name.or_else(|| tool_word(&self.files[level.file], command, tool));
-        let call =
-            self.files[level.file].place(name.map_or(command.line(), |at| command.words[at].line), None);
-        // From the caller inward.
-        let frames: Vec<CallFrame> = levels.iter().rev().filter_map(|level| self.frame(level)).collect();
-        let place = match at_fault {
-            None => SourceLine { frames, ..call },
-            Some(word) => {
-                let source = self.files.iter().find(|source| source.path == word.file)?;
-                let place = source.place(word.line, Some(word.columns));
-                // It is in a function: the level outside is the caller.
-                let inside =
-                    frames.iter().rposition(|frame| frame.file == place.file && frame.line == place.line);
-                match inside.filter(|_| (&call.file, call.line) != (&place.file, place.line)) {
-                    None => SourceLine { frames, ..place },
-                    Some(at) => {
-                        let frames = frames[at + 1..].to_vec();
-                        SourceLine { frames, called_from: Some((call.file, call.line)), ..place }
-                    }
-                }
+        let (depth, place) = match at_fault {
+            None => (most, self.place_of(&levels[most], tool)),
+            Some((depth, word)) => {
+                (depth, self.files[levels[depth].file].place(word.line, Some(word.columns)))
             }
         };
-        Some((place, words))
+        // From the caller inward.
+        let frames: Vec<CallFrame> =
+            levels[..depth].iter().rev().filter_map(|level| self.frame(level)).collect();
+        let called_from = levels[depth + 1..].last().map(|level| self.place_of(level, tool));
+        let called_from = called_from
+            .map(|call| (call.file, call.line))
+            .filter(|(file, line)| (file, *line) != (&place.file, place.line));
+        Some((SourceLine { frames, called_from, ..place }, words))
+    }
+
+    /// The commands that a call went through, the tool's own first.
+    fn levels(&mut self, innermost: Level) -> Vec<Level> {
+        let args = innermost.givers.len();
+        let mut levels = vec![innermost];
+        while levels.len() <= MAX_FRAMES {
+            let inner = &levels[levels.len() - 1];
+            let Some((caller, _)) = self.caller(inner, args) else { break };
+            if let Some(function) = &self.files[inner.file].commands[inner.at].function {
+                let call = LastCall { call: (caller.file, caller.at), inside: (inner.file, inner.at) };
+                self.last_calls.insert(Rc::clone(function), call);
+            }
+            levels.push(caller);
+        }
+        levels
+    }
+
+    /// Whether a command is in a function that several lines call.
+    fn has_calls(&self, level: &Level) -> bool {
+        let function = &self.commands(level.file)[level.at].function;
+        function.as_ref().is_some_and(|function| self.calls(function).len() > 1)
+    }
+
+    /// Whether a command passes on arguments of its function, whose call was not found.
+    fn is_lost(&self, level: &Level) -> bool {
+        let all = self.commands(level.file)[level.at].passes_on();
+        all.is_some_and(|all| level.givers.iter().flatten().any(|giver| giver.word == all))
+    }
+
+    /// The place of a command on the way to a tool.
+    fn place_of(&self, level: &Level, tool: &str) -> SourceLine {
+        let source = &self.files[level.file];
+        let command = &source.commands[level.at];
+        let name = level.name.or_else(|| tool_word(source, command, tool));
+        source.place(name.map_or(command.line(), |at| command.words[at].line), None)
     }
 
     fn commands(&self, file: usize) -> &[Command] {
@@ -690,12 +722,13 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
             let args: Vec<String> = call.split(' ').map(Into::into).collect();
             let (place, words) = finder.find("tc", &args, None).expect("it is there");
             let frames = place.frames.iter().map(|frame| format!(" {}:{}", frame.function, frame.line));
+            let from = place.called_from.map(|(_, line)| format!(" from {line}")).unwrap_or_default();
             let word = |word: &Option<SourceWord>| match word {
                 None => " -".to_owned(),
                 Some(word) => format!(" {}{}", word.line, if word.literal { "=" } else { "" }),
             };
             let words: String = words.iter().map(word).collect();
-            format!("{}{}:{words}", place.line, frames.collect::<String>())
+            format!("{}{from}{}:{words}", place.line, frames.collect::<String>())
         };
         calls.iter().map(&mut text_of).collect()
     }
@@ -732,6 +765,30 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
                 &["qdisc add dev eth0 parent 1:1 pfifo limit 7", "qdisc add dev eth1 root pfifo limit 8"]
             ),
             ["7 leaf:4 run:6: 4 4 4 7= 7= 7= 4 4 7=", "8 leaf:4 run:6: 4 4 4 8= 8= 4 4 8=",]
+        );
+    }
+
+    #[test]
+    fn a_command_is_where_most_of_its_values_are() {
+        let script = "shape() {\n  tc qdisc add dev $1 root handle 1: htb default 30\n  \
+                      tc class add dev $1 parent 1: classid 1:1 htb rate $2\n  tc qdisc add dev $1 ingress\n}\n\
+                      shape eth0 9mbit\nshape eth1 8mbit\n";
+        assert_eq!(
+            ways_of(
+                script,
+                &[
+                    "qdisc add dev eth0 root handle 1: htb default 30",
+                    "class add dev eth0 parent 1: classid 1:1 htb rate 9mbit",
+                    "qdisc add dev eth0 ingress",
+                    "qdisc add dev eth1 root handle 1: htb default 30",
+                ]
+            ),
+            [
+                "2 from 6: 2 2 2 6= 2 2 2 2 2 2",
+                "6 shape:3: 3 3 3 6= 3 3 3 3 3 3 6=",
+                "4 from 6: 4 4 4 6= 4",
+                "2 from 7: 2 2 2 7= 2 2 2 2 2 2",
+            ]
         );
     }
 

@@ -47,7 +47,8 @@ pub struct Step {
     pub tool: String,
     /// The arguments, with their places.
     pub words: Vec<Word>,
-    /// The place of its line, if that is known.
+    /// The place of its line, if that is known: of the one that says which it is, where functions pass
+    /// on what they are given.
     pub place: Option<SourceLocation>,
     /// What it came to: operations, by their number in [`crate::PolicyModel::ops`].
     pub ops: Range<usize>,
@@ -62,7 +63,7 @@ pub struct Step {
     /// The commands between that line and the tool, the tool's own last, where functions pass on what they
     /// are given.
     pub frames: Vec<Frame>,
-    /// Where that line is in a function and passes on no arguments: the call that led to it, if it is known.
+    /// Where that line is in a function: the call that led to it, if it is known.
     pub called_from: Option<SourceLocation>,
 }
 

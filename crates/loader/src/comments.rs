@@ -2,7 +2,7 @@
 //! belongs to one class; docs/policy.md, *Names from comments*, has the rule.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tidegate_inspect::{ClassNames, Source, Step};
+use tidegate_inspect::{ClassNames, Source, SourceLocation, Step};
 use tidegate_packet::Handle;
 use tidegate_policy::{Op, Verb};
 use tidegate_syntax::units::parse_classid;
@@ -209,14 +209,7 @@ struct Done {
 
 /// The names that comments give the classes which `steps` made, `ops` the operations that steps refer to.
 pub(super) fn class_names(sources: &[Source], steps: &[Step], ops: &[Op]) -> ClassNames {
-    let mut lines: BTreeMap<LogicalLine, Done> = BTreeMap::new();
-    for step in steps {
-        let Some(place) = &step.place else { continue };
-        let Some(source) = sources.get(place.file) else { continue };
-        let first = first_of(&source.lines, place.line.saturating_sub(1));
-        let done = lines.entry((place.file, first)).or_default();
-        ops.get(step.ops.clone()).unwrap_or_default().iter().for_each(|op| done.note(op));
-    }
+    let lines = lines_of(sources, steps, ops);
     let mut makers: BTreeMap<(String, Handle), BTreeSet<LogicalLine>> = BTreeMap::new();
     for (line, done) in &lines {
         for class in &done.made {
@@ -242,7 +235,39 @@ pub(super) fn class_names(sources: &[Source], steps: &[Step], ops: &[Op]) -> Cla
     makers.iter().filter_map(name).collect()
 }
 
+/// The lines that commands stand in, and what they did. A function's line that does the same for several
+/// classes is about none of them: there it is the line that calls the function.
+fn lines_of(sources: &[Source], steps: &[Step], ops: &[Op]) -> BTreeMap<LogicalLine, Done> {
+    let logical = |place: &SourceLocation| -> Option<LogicalLine> {
+        let source = sources.get(place.file)?;
+        Some((place.file, first_of(&source.lines, place.line.saturating_sub(1))))
+    };
+    let own = |step: &Step| step.place.as_ref().and_then(logical);
+    let mut own_lines: BTreeMap<LogicalLine, Done> = BTreeMap::new();
+    let note = |lines: &mut BTreeMap<LogicalLine, Done>, line: LogicalLine, step: &Step| {
+        let done = lines.entry(line).or_default();
+        ops.get(step.ops.clone()).unwrap_or_default().iter().for_each(|op| done.note(op));
+    };
+    for step in steps {
+        own(step).into_iter().for_each(|line| note(&mut own_lines, line, step));
+    }
+    let mut lines = BTreeMap::new();
+    for step in steps {
+        let called_from = step.called_from.as_ref().and_then(logical);
+        let Some(line) = own(step) else { continue };
+        let is_shared = own_lines[&line].classes() > 1;
+        note(&mut lines, called_from.filter(|_| is_shared).unwrap_or(line), step);
+    }
+    lines
+}
+
 impl Done {
+    /// How many classes it is about.
+    fn classes(&self) -> usize {
+        let made = self.made.iter().map(|(_, class)| *class);
+        made.chain(self.about.iter().copied()).collect::<BTreeSet<_>>().len()
+    }
+
     fn note(&mut self, op: &Op) {
         match op {
             Op::Class(op) if op.verb == Verb::Delete || op.classid.is_none() => self.other = true,

@@ -229,7 +229,8 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<InputFormat, FormatError> {
     if has_extension(".nft") || NFT.contains(&begins[0].as_str()) && is_nft(&begins) {
         return Ok(InputFormat::Nft);
     }
-    if lines.iter().all(|line| is_setting(line)) && lines.iter().any(|line| line.contains("LINK=")) {
+    let is_rate = |line: &&str| ["UPLINK", "DOWNLINK"].map(Some).contains(&setting(line));
+    if lines.iter().all(|line| setting(line).is_some()) && lines.iter().any(is_rate) {
         return Ok(InputFormat::SqmConf);
     }
     let shell = lines.iter().any(|line| SHELL.contains(&line.split(' ').next().unwrap_or("")));
@@ -372,12 +373,10 @@ fn is_nft(words: &[String]) -> bool {
 }
 
 /// `NAME=value` as a shell takes it.
-fn is_setting(line: &str) -> bool {
-    let line = line.strip_prefix("export ").unwrap_or(line);
-    let name = line.split('=').next().unwrap_or("");
-    line.contains('=')
-        && !name.is_empty()
-        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+fn setting(line: &str) -> Option<&str> {
+    let (name, _) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
+    let is_plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    (is_plain && !name.is_empty()).then_some(name)
 }
 
 /// A line that calls a tool we play, by name or by a variable of its name.
@@ -446,6 +445,12 @@ mod tests {
             ("a", "flush ruleset\n", Ok(InputFormat::Nft)),
             ("a", "config queue 'eth0'\n option enabled 1\n", Ok(InputFormat::Uci)),
             ("a", "UPLINK=800\nDOWNLINK=9000\n", Ok(InputFormat::SqmConf)),
+            // A kernel's configuration.
+            (
+                ".config",
+                "CONFIG_NET_SCHED=y\nCONFIG_NETLINK=y\n",
+                Err(FormatError::Unknown("CONFIG_NET_SCHED=y".into())),
+            ),
             ("a", "interface eth0 world output rate 1Mbit\n class voip\n", Ok(InputFormat::FireQos)),
             ("a", "[Match]\nName=eth0\n\n[CAKE]\nBandwidth=9M\n", Ok(InputFormat::Networkd)),
             (

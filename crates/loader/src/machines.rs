@@ -98,10 +98,11 @@ fn sentence(path: &Path, netns: Option<&Namespace>, first_has: bool, not_shown: 
     // A script's names must not look like tidegate's own words.
     let name = tidegate_text::line(&netns.name);
     let end = if netns.is_deleted { ", which the script deletes in the end" } else { "" };
-    Some(format!(
-        "{path}: this is about the network namespace {name}{end}; commands that are given here are for there \
-         (ip netns exec {name} …){rest}"
-    ))
+    let (what, how) = match netns.is_container {
+        true => (format!("network of the container or process {name}"), String::new()),
+        false => (format!("network namespace {name}{end}"), format!(" (ip netns exec {name} …)")),
+    };
+    Some(format!("{path}: this is about the {what}; commands that are given here are for there{how}{rest}"))
 }
 
 fn listed(names: &[&str]) -> String {

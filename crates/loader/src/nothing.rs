@@ -12,8 +12,7 @@ pub(crate) const NOTHING_FOUND: &str = "no traffic control command was run";
 /// Tools that show and configure nothing else, and what the names of others begin with.
 const TOOLS: [&str; 4] = ["tc", "nft", "iptables", "ip6tables"];
 /// Programs that run another one in another namespace, container or machine.
-const ELSEWHERE: [&str; 8] =
-    ["nsenter", "docker", "podman", "nerdctl", "lxc-attach", "machinectl", "chroot", "ssh"];
+const ELSEWHERE: [&str; 4] = ["machinectl", "chroot", "ssh", "vagrant"];
 
 /// Why a policy has no result: none of its files, each with its name and lines, came to a call of tc, nft or
 /// iptables. `None`: one did, or a script was ended before its end.
@@ -72,10 +71,56 @@ fn wish(outcomes: &[ScriptRun], lines: &[String], wanted: &[String]) -> Option<S
     if !is_given && lines.iter().any(|line| line.contains("$#") && !line.trim_start().starts_with('#')) {
         return Some("; it looks at how many arguments it was given: give them after `--`".to_owned());
     }
-    let Some(question) = outcomes.iter().find_map(|outcome| outcome.question.as_ref()) else {
-        return last_words(outcomes);
+    if let Some(question) = outcomes.iter().find_map(|outcome| outcome.question.as_ref()) {
+        return Some(format!("; line {} {}", question.line, asks(question)));
+    }
+    match asked_of_environment(lines) {
+        Some((line, name, value)) => Some(format!(
+            "; line {line} compares ${name}, which no line sets, with `{value}`: set it for the command, as \
+            `{name}={value} tidegate …`"
+        )),
+        None => last_words(outcomes),
+    }
+}
+
+/// Variables that shells set themselves, or that every environment has.
+const OF_SHELLS: [&str; 12] = [
+    "EUID", "UID", "USER", "HOME", "LOGNAME", "PWD", "SHELL", "HOSTNAME", "OSTYPE", "PPID", "RANDOM", "SHLVL",
+];
+
+/// The first line of a script that compares a variable which no line of it sets with a word: hooks of OpenVPN,
+/// pppd and the like are given theirs by their caller.
+fn asked_of_environment(lines: &[String]) -> Option<(usize, &str, &str)> {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+            && !name.starts_with(|letter: char| letter.is_ascii_digit())
+            && !OF_SHELLS.contains(&name)
+            && !name.starts_with("BASH")
     };
-    Some(format!("; line {} {}", question.line, asks(question)))
+    let is_plain = |word: &str| {
+        !word.is_empty()
+            && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter))
+    };
+    let code = || (1..).zip(lines).filter(|(_, line)| !line.trim_start().starts_with('#'));
+    let split = |line: &'_ str| -> Vec<String> {
+        line.split([' ', '\t', ';', '&', '|', '(', ')']).map(str::to_owned).collect()
+    };
+    // `NAME=`, and what `read`, `for`, `getopts` and others set: their words stand without `$`.
+    let is_set = |name: &str| {
+        code().flat_map(|(_, line)| split(line)).any(|word| {
+            word == name || word.strip_prefix(name).is_some_and(|rest| rest.starts_with(['=', '+', '[']))
+        })
+    };
+    code().find_map(|(number, line)| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.windows(3).find_map(|three| {
+            let name = three[0].trim_matches('"').strip_prefix('$')?.trim_matches(['{', '}']);
+            let value = three[2].trim_end_matches(';').trim_matches(['"', '\'']);
+            let is_meant = matches!(three[1], "=" | "==") && is_name(name) && is_plain(value);
+            (is_meant && !is_set(name)).then_some((number, name, value))
+        })
+    })
 }
 
 /// The last line that a script wrote which ended well and did nothing: perhaps why.
@@ -218,17 +263,33 @@ mod tests {
     #[test]
     fn what_runs_somewhere_else_is_found_by_its_line() {
         for (text, found) in [
-            ("#!/bin/sh\nnsenter -t 1 -n tc qdisc add dev eth0 root pfifo\n", Some((2, "nsenter"))),
-            ("docker exec web tc qdisc show\n", Some((1, "docker"))),
+            ("#!/bin/sh\nchroot /mnt tc qdisc add dev eth0 root pfifo\n", Some((2, "chroot"))),
+            ("docker exec web tc qdisc show\n", None),
             ("ip netns exec blue /sbin/tc qdisc show\n", None),
             ("ssh router 'tc qdisc show'\n", Some((1, "ssh"))),
-            ("lxc-attach -n a -- sh -c \"tc qdisc show\"\n", Some((1, "lxc-attach"))),
-            ("# nsenter -t 1 -n tc qdisc show\n", None),
+            ("vagrant ssh a -c \"tc qdisc show\"\n", Some((1, "ssh"))),
+            ("# ssh router tc qdisc show\n", None),
             ("ip netns exec blue ping 192.0.2.1\n", None),
             ("docker ps\ntc qdisc show\n", None),
         ] {
             let lines: Vec<String> = text.lines().map(str::to_owned).collect();
             assert_eq!(elsewhere(&lines), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_variable_that_no_line_sets_is_asked_of_the_environment() {
+        for (text, found) in [
+            ("if [ \"$script_type\" = \"up\" ]; then\n tc a\nfi\n", Some((1, "script_type", "up"))),
+            ("# x\n[[ ${MODE} == fast ]] && tc a\n", Some((2, "MODE", "fast"))),
+            ("MODE=$1\n[[ $MODE == fast ]] && tc a\n", None),
+            ("read -r MODE\n[ $MODE = fast ] && tc a\n", None),
+            ("[ \"$EUID\" = 0 ] && tc a\n", None),
+            ("[ \"$1\" = on ] && tc a\n", None),
+            ("[ \"$M\" = \"$(cat x)\" ] && tc a\n", None),
+        ] {
+            let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            assert_eq!(asked_of_environment(&lines), found, "{text}");
         }
     }
 

@@ -27,6 +27,7 @@ mod batch;
 mod blame;
 mod call;
 mod caveat;
+mod containers;
 mod ethtool;
 mod explain;
 mod host;

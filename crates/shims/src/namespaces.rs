@@ -4,6 +4,7 @@
 //! NAME` moves a link into one. What the tools say was asked of iproute2 6.1.
 
 use crate::call::{Answer, Call, Reply};
+use crate::containers::{self, ContainerCall};
 use crate::machine::Machine;
 use crate::shim::ToolShim;
 use crate::{ip, world};
@@ -19,6 +20,8 @@ const MAX_NAMESPACES: usize = 256;
 const MAX_NAME: usize = 255;
 /// Where the namespace is that the first process is in, by the number of that process.
 const OF_INIT: &str = "1";
+/// Numbers of processes from here on are containers': Linux gives none that is higher (2 to the 22nd).
+const FIRST_PROCESS: usize = 1 << 22;
 
 /// The machine that a script begins on, and those of its namespaces; each has a number, the first's is
 /// [`Namespaces::FIRST`].
@@ -43,6 +46,8 @@ pub struct Namespace {
     pub machine: Machine,
     /// The script deleted it: the machine is as it was before that.
     pub is_deleted: bool,
+    /// It is a container's, or a process's: `ip netns` does not list it.
+    pub is_container: bool,
     /// What was drawn and kept while it was configured.
     pool: Pool,
     draws: Seeded,
@@ -117,6 +122,9 @@ impl<'m> Namespaces<'m> {
 
     /// The number of a namespace; one that is taken to be there is made.
     fn named(&mut self, name: &str) -> Option<usize> {
+        if let Some(at) = self.of_process(name) {
+            return Some(at);
+        }
         let found = self.others.iter().rposition(|other| other.name == name && !other.is_deleted);
         match found {
             Some(at) => Some(at + 1),
@@ -135,6 +143,7 @@ impl<'m> Namespaces<'m> {
             name: name.to_owned(),
             machine,
             is_deleted: false,
+            is_container: false,
             pool: Pool::new(0),
             draws: Seeded::new(1),
         });
@@ -181,6 +190,9 @@ impl Answer for Namespaces<'_> {
 impl Namespaces<'_> {
     /// The answer to a call that is about namespaces; `None`: it is about one machine.
     fn about_namespaces(&mut self, machine: usize, call: &Call) -> Option<Reply> {
+        if let Some(asked) = containers::read(&call.tool, &call.args) {
+            return Some(self.contained(&asked));
+        }
         if call.tool != "ip" {
             return None;
         }
@@ -206,6 +218,44 @@ impl Namespaces<'_> {
             }
             _ => None,
         }
+    }
+
+    /// What an engine of containers, or `nsenter`, answers. A container is taken to be there.
+    fn contained(&mut self, asked: &ContainerCall<'_>) -> Reply {
+        let place = match asked {
+            ContainerCall::Nothing => return Reply::ok(),
+            ContainerCall::Other(what) => return ours(what),
+            ContainerCall::Run { place, .. } => place,
+            ContainerCall::Pid { container } | ContainerCall::Make { container } => container,
+        };
+        let found = self.others.iter().rposition(|other| other.name == *place && !other.is_deleted);
+        let there = match self.of_process(place).or(found.map(|at| at + 1)) {
+            None if self.first.machine.grows && is_name(place) => {
+                let made = self.make(place, true);
+                if let Some(at) = made {
+                    self.others[at - 1].is_container = true;
+                }
+                made
+            }
+            there => there,
+        };
+        match (there, asked) {
+            (None, _) => ours(&format!("the container or process {place}")),
+            (Some(at), ContainerCall::Pid { .. }) => Reply::text(format!("{}\n", FIRST_PROCESS + at)),
+            (Some(_), ContainerCall::Make { container }) => Reply::text(format!("{container}\n")),
+            // The tool runs what follows.
+            (Some(_), _) => Reply::ok(),
+        }
+    }
+
+    /// The machine of a process: the one that a script begins on has the first, each container one that its
+    /// engine printed.
+    fn of_process(&self, number: &str) -> Option<usize> {
+        if number == OF_INIT && !self.there().any(|there| there == number) {
+            return Some(Self::FIRST);
+        }
+        let at = number.parse::<usize>().ok()?.checked_sub(FIRST_PROCESS)?;
+        (1..=self.others.len()).contains(&at).then_some(at)
     }
 
     fn netns(&mut self, machine: usize, words: &[String], all: bool) -> Reply {
@@ -239,7 +289,8 @@ impl Namespaces<'_> {
 
     /// The names of the namespaces, the latest first.
     fn there(&self) -> impl Iterator<Item = &str> {
-        self.others.iter().rev().filter(|other| !other.is_deleted).map(|other| other.name.as_str())
+        let there = self.others.iter().rev().filter(|other| !other.is_deleted && !other.is_container);
+        there.map(|other| other.name.as_str())
     }
 
     fn list(&self) -> Reply {
@@ -401,10 +452,10 @@ impl Namespaces<'_> {
     fn named_or_number(&mut self, name: &str) -> Option<usize> {
         let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
         let is_there = self.there().any(|there| there == name);
-        match name {
-            OF_INIT if !is_there => Some(Self::FIRST),
-            _ if is_number && !is_there => None,
-            _ => self.named(name),
+        match self.of_process(name) {
+            Some(at) => Some(at),
+            None if is_number && !is_there => None,
+            None => self.named(name),
         }
     }
 
@@ -528,7 +579,7 @@ impl Call {
     }
 }
 
-/// What `ip netns exec` runs, and in which namespace.
+/// What `ip netns exec`, `docker exec`, `nsenter` and their like run, and in which namespace.
 ///
 /// ```
 /// let words = ["-4", "netns", "exec", "blue", "tc", "qdisc"].map(str::to_owned);
@@ -537,6 +588,9 @@ impl Call {
 /// ```
 #[must_use]
 pub fn run_in_namespace<'w>(tool: &str, args: &'w [String]) -> Option<(&'w str, &'w [String])> {
+    if let Some(ContainerCall::Run { place, words }) = containers::read(tool, args) {
+        return Some((place, words));
+    }
     if tool != "ip" {
         return None;
     }
@@ -587,12 +641,15 @@ mod tests {
         let call = |line: &&str| {
             let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let mut netns = None;
-            while let Some((name, inside)) = run_in_namespace(&words[0], &words[1..]) {
-                (netns, words) = (Some(name.to_owned()), inside.to_vec());
-            }
-            let tool = words.remove(0);
-            let reply =
-                namespaces.answer(&Call { tool, args: words, stdin: None, cwd: PathBuf::new(), netns });
+            let reply = loop {
+                let tool = words.remove(0);
+                let call = Call { tool, args: words, stdin: None, cwd: PathBuf::new(), netns };
+                let reply = namespaces.answer(&call);
+                match run_in_namespace(&call.tool, &call.args).filter(|_| reply.code == 0) {
+                    Some((name, inside)) => (netns, words) = (Some(name.to_owned()), inside.to_vec()),
+                    None => break reply,
+                }
+            };
             let text = [reply.stdout, reply.stderr].concat();
             format!("{} {}", reply.code, String::from_utf8_lossy(&text).trim_end())
         };
@@ -647,6 +704,34 @@ mod tests {
             let own = own.split("\ntc: ").next().unwrap_or_default();
             assert_eq!(own, *expected, "{line}");
         }
+    }
+
+    #[test]
+    fn containers_are_machines_of_their_own() {
+        let found = said(&[
+            "docker exec web tc qdisc add dev eth0 root fq",
+            "docker exec -i web tc qdisc show dev eth0",
+            "tc qdisc show dev eth0",
+            "docker inspect -f {{.State.Pid}} web",
+            "nsenter -t 4194305 -n tc qdisc show dev eth0",
+            "nsenter -t 1 -n tc qdisc show dev eth0",
+            "ip netns add other",
+            "docker exec db tc qdisc add dev eth0 root fq",
+            "ip link add v0 type veth peer name v1",
+            "ip link set v1 netns 4194305",
+            "docker exec web ip link show v1",
+            "ip netns list",
+            "docker ps",
+            "docker exec a/b tc qdisc",
+        ]);
+        let fq = "qdisc fq 8001: root refcnt 2 limit 10000p";
+        assert!(found[0] == "0 " && found[1].contains(fq) && found[4] == found[1], "{found:?}");
+        assert!(!found[2].contains("fq 8001") && found[5] == found[2], "{found:?}");
+        assert_eq!((&*found[3], &*found[7], &*found[9]), ("0 4194305", "0 ", "0 "), "{found:?}");
+        assert!(found[10].contains("v1@"), "{found:?}");
+        assert_eq!(found[11], "0 other");
+        assert_eq!(found[12], "1 tidegate: docker ps is not supported in this version");
+        assert_eq!(found[13], "1 tidegate: the container or process a/b is not supported in this version");
     }
 
     #[test]

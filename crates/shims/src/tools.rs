@@ -2,7 +2,7 @@
 
 /// The tools that a machine has: the names under which a captured script finds us, and the commands of
 /// scenarios.
-pub const TOOLS: [&str; 43] = [
+pub const TOOLS: [&str; 52] = [
     "tc",
     "ip",
     "iptables",
@@ -32,6 +32,16 @@ pub const TOOLS: [&str; 43] = [
     "ethtool",
     "sysctl",
     "nft",
+    // Of these only what runs elsewhere, and where, is followed.
+    "docker",
+    "docker-compose",
+    "podman",
+    "nerdctl",
+    "kubectl",
+    "lxc",
+    "incus",
+    "lxc-attach",
+    "nsenter",
     // What follows is not played: each call is refused by name, because doing it elsewhere or not at all
     // would go unnoticed.
     "ipset",

@@ -31,10 +31,8 @@ const FITS: u64 = 15_625_000;
 
 /// Are these the lines of such a file, trimmed and without comments?
 pub fn is_manifest(lines: &[&str]) -> bool {
-    let is_key = |line: &&str| {
-        let key = line.split(':').next().unwrap_or_default().trim_end();
-        [INGRESS, EGRESS].contains(&key.trim_matches(['"', '\'']))
-    };
+    // `annotations: {kubernetes.io/…: 80M}` is one line.
+    let is_key = |line: &&str| [INGRESS, EGRESS].iter().any(|key| line.contains(key));
     let is_kind = |line: &&str| line.trim_start_matches(['-', ' ', '"']).starts_with("kind");
     lines.iter().any(is_key) && lines.iter().any(is_kind)
 }

@@ -80,3 +80,34 @@ fn a_policy_of_a_namespace_is_not_applied_unasked() {
     assert!(!refused.status.success(), "{refused:?}");
     assert!(said.contains("name the namespace whose policy it shall be with --netns"), "{said}");
 }
+
+/// What `docker exec` and `nsenter` run is a container's, and what they cannot tell is refused at its line.
+#[test]
+fn the_policy_of_a_container_is_looked_at() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("containers");
+    let text = "#!/bin/sh
+set -e
+docker run -d --name web nginx
+docker exec -i web tc qdisc add dev eth0 root handle 1: htb default 0x20
+PID=$(docker inspect -f '{{.State.Pid}}' web)
+sudo nsenter -t $PID -n tc class add dev eth0 parent 1: classid 1:10 htb rate 10mbit
+docker exec db sh -c 'tc qdisc add dev eth0 root netem delay 20ms'
+";
+    let script = place.script("containers.sh", text);
+    let script = script.to_str().expect("a name");
+    let checked = tidegate(&["check", script]);
+    let found = stdout(&checked) + &String::from_utf8_lossy(&checked.stderr);
+    let sentence = "this is about the network of the container or process web; commands that are given here are for \
+                    there; it configures db too: --netns NAME looks at another";
+    assert!(found.contains(sentence), "{found}");
+    assert!(found.contains("containers.sh:4:") && found.contains("0x20"), "{found}");
+    let other = tidegate(&["run", script, "--netns", "db", "--print", "tc"]);
+    assert!(stdout(&other).contains("tc qdisc add dev eth0 root netem delay 20ms"), "{other:?}");
+    let script = place.script("asks.sh", "#!/bin/sh\ndocker ps -q\ntc qdisc add dev eth0 root fq\n");
+    let refused = tidegate(&["check", script.to_str().expect("a name")]);
+    let found = stdout(&refused) + &String::from_utf8_lossy(&refused.stderr);
+    assert!(found.contains("asks.sh:2") && found.contains("docker ps is not supported"), "{found}");
+}

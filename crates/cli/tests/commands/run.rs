@@ -703,7 +703,7 @@ fn every_command_reports_a_policy_without_traffic_control() {
     place.file("empty", "");
     place.script("comments.sh", "#!/bin/sh\n# tc qdisc add dev eth0 root pfifo\n");
     place.script("other.sh", "#!/bin/sh\nip link set lo up\necho hello\n");
-    place.script("elsewhere.sh", "#!/bin/sh\nnsenter -t 1 -n tc qdisc add dev eth0 root pfifo || true\n");
+    place.script("elsewhere.sh", "#!/bin/sh\nchroot /nowhere tc qdisc add dev eth0 root pfifo || true\n");
     place.script("shows.sh", "#!/bin/sh\ntc qdisc show\n");
     let packet = "udp 10.0.0.1:5 > 10.0.0.2:53 out eth0";
     let tidegate = |words: &[&str]| {
@@ -723,7 +723,7 @@ fn every_command_reports_a_policy_without_traffic_control() {
             let (found, text) = tidegate(words);
             assert_eq!(found, Some(code), "{words:?}: {text}");
             assert_eq!(text.matches("no traffic control command was run").count(), 1, "{words:?}: {text}");
-            let wrapped = "elsewhere.sh:2: `nsenter` runs tc somewhere else";
+            let wrapped = "elsewhere.sh:2: `chroot` runs tc somewhere else";
             assert_eq!(text.contains(wrapped), file == "elsewhere.sh", "{words:?}: {text}");
         }
     }

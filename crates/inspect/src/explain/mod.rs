@@ -16,7 +16,7 @@ mod waits;
 
 use crate::packet::Packet;
 use crate::probe::{Glimpse, Loss, PacketEntry, ProbeResult, Prober, Stop};
-use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, PolicyModel, SourceLocation};
+use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, PolicyModel, SourceLocation, Step};
 use crate::walk::ways::{self, translates};
 use crate::words;
 use acts::Carried;
@@ -155,6 +155,13 @@ struct Moment {
 pub enum EgressError {
     /// The policy governs no device that it could leave by.
     NoDevice,
+    /// Nor does it, but for commands about these devices that were refused.
+    Refused {
+        /// The devices.
+        devices: Vec<String>,
+        /// The file and line of the first command that was refused, where it is known.
+        first: Option<(String, usize)>,
+    },
     /// It may leave by any of these devices.
     Several(Vec<String>),
     /// It passes a bridge, which neither routes it nor shows it to netfilter.
@@ -169,6 +176,16 @@ impl fmt::Display for EgressError {
         match self {
             EgressError::NoDevice => {
                 f.write_str("the policy governs no device that it could leave by; say `in DEV`, or `out DEV`")
+            }
+            EgressError::Refused { devices, first } => {
+                let by = first.as_ref().map(|(file, line)| format!(" ({file}:{line})")).unwrap_or_default();
+                let names = devices.join(" or ");
+                write!(
+                    f,
+                    "nothing that was carried out governs a device that it could leave by: what the policy has \
+                    for {names} was refused{by}; `out {}` shows how it leaves without",
+                    devices.first().map_or("DEV", String::as_str)
+                )
             }
             EgressError::Several(names) => {
                 write!(f, "it may leave by {}; say which with `out DEV`", names.join(" or "))
@@ -289,12 +306,28 @@ impl<'r> Explainer<'r> {
         let ways = self.governed(packet, from);
         match ways[..] {
             [one] => Ok(one),
-            [] => Err(EgressError::NoDevice),
+            [] => Err(self.nothing_governed()),
             _ => {
                 let names: Vec<String> = ways.into_iter().map(|id| self.name(id)).collect();
                 Err(EgressError::Several(names))
             }
         }
+    }
+
+    /// Why no device is governed.
+    fn nothing_governed(&self) -> EgressError {
+        let refused = |step: &&Step| step.tool == "tc" && step.refused.is_some() && !step.may_fail;
+        let refused: Vec<&Step> = self.reading.steps.iter().filter(refused).collect();
+        let devices: BTreeSet<&str> =
+            refused.iter().filter_map(|step| step.after("dev")).map(|word| word.text.as_str()).collect();
+        if devices.is_empty() {
+            return EgressError::NoDevice;
+        }
+        let place = refused.iter().find_map(|step| step.place.as_ref());
+        let first = place.and_then(|place| {
+            self.reading.sources.get(place.file).map(|source| (source.name.clone(), place.line))
+        });
+        EgressError::Refused { devices: devices.into_iter().map(str::to_owned).collect(), first }
     }
 
     /// A device of the machine; one that the policy does not know is a plain one.

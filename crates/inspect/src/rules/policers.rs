@@ -177,9 +177,14 @@ fn too_small(reading: &PolicyModel, dump: &FilterDump, police: &Police) -> Optio
             format!("a policer with {keyword} {} lets no frame of more than {most} bytes conform", value.text)
         }
     };
-    let because =
-        format!("a frame of {frame} bytes that comes to it {fate}, even when none came before it for long");
     let level = if shown.is_some() { Level::Error } else { Level::Warning };
+    let unknown = match level {
+        Level::Error => "",
+        _ => "; whether one comes to it was not decided",
+    };
+    let because = format!(
+        "a frame of {frame} bytes that comes to it {fate}, even when none came before it for long{unknown}"
+    );
     let witness = format!("with a full bucket {most} bytes conform, {} do not", most + 1);
     let mut found = finding(Rule::Burst, level, at_word(step, keyword), what, because, witness);
     found.witness = shown.or(found.witness);

@@ -1,6 +1,7 @@
 //! R4: how much the classes of HTB, DRR and ETS send in their turn.
 
 use super::making::{at_word, finding};
+use super::measured::longest_of;
 use crate::drive::{Bench, Stretch};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{PolicyModel, Step};
@@ -38,14 +39,14 @@ pub(super) fn check(reading: &mut PolicyModel) -> Vec<Finding> {
     let drr = reading.classes.iter().filter_map(|class| {
         let ClassParams::Drr(DrrClassParams { quantum: Some(quantum) }) = class.params else { return None };
         let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
-        let frame = reading.frame(&class.dev);
+        let frame = longest_of(reading, class);
         (quantum < frame).then(|| {
             let rounds = frame.div_ceil(quantum.max(1));
-            let what = format!("quantum {quantum} is less than a frame of {} ({frame} bytes)", class.dev);
+            let what = format!("quantum {quantum} is less than {}", frame_of(reading, class));
             let because =
                 "shares stay right, but the class is passed over until it has saved up for its packet"
                     .to_owned();
-            let witness = format!("a full frame waits {rounds} rounds");
+            let witness = format!("a frame of {frame} bytes waits {rounds} rounds");
             finding(Rule::Quantum, Level::Note, at_word(step, "quantum"), what, because, witness)
         })
     });
@@ -60,17 +61,25 @@ fn of_ets(reading: &PolicyModel, class: &ClassDump) -> Option<Finding> {
     let maker = reading.maker_of_class(&class.dev, class.classid);
     let maker = maker.or_else(|| reading.maker_of_qdisc(reading.qdiscs.iter().find(own)?))?;
     let step = reading.step_of(maker)?;
-    let frame = reading.frame(&class.dev);
+    let frame = longest_of(reading, class);
     (quantum < frame).then(|| {
         let value = step.words.iter().find(|word| word.text == quantum.to_string());
         let place = value.and_then(|word| word.place.clone()).or_else(|| step.place.clone());
-        let what =
-            format!("band {} takes turns of {quantum} bytes, less than a frame ({frame})", class.classid);
+        let longest = frame_of(reading, class);
+        let what = format!("band {} takes turns of {quantum} bytes, less than {longest}", class.classid);
         let because =
             "shares stay right, but it is passed over until it has saved up for its packet".to_owned();
-        let witness = format!("a full frame waits {} rounds", frame.div_ceil(quantum.max(1)));
+        let witness = format!("a frame of {frame} bytes waits {} rounds", frame.div_ceil(quantum.max(1)));
         finding(Rule::Quantum, Level::Note, place, what, because, witness)
     })
+}
+
+/// The longest frame that comes to a class, in words.
+fn frame_of(reading: &PolicyModel, class: &ClassDump) -> String {
+    match (longest_of(reading, class), reading.frame(&class.dev)) {
+        (longest, whole) if longest == whole => format!("a frame of {} ({whole} bytes)", class.dev),
+        (longest, _) => format!("the longest frames that it is for ({longest} bytes)"),
+    }
 }
 
 /// The leaves that take turns with one another: by device, parent and priority.

@@ -679,7 +679,8 @@ fn memory(reading: &PolicyModel, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Op
             format!("{name} with {keyword} {} takes no frame of {frame} bytes", word.text),
             "packets of full length are dropped, every one: transfers stall".to_owned(),
         ),
-        (1..FIRST_WINDOW, _) if step.after("limit").is_none() => (
+        // Where only short packets come, none begins a connection's transfer.
+        (1..FIRST_WINDOW, _) if step.after("limit").is_none() && frame == reading.frame(&qdisc.dev) => (
             Level::Warning,
             format!("{name} with {keyword} {} may drop packets of a single burst", word.text),
             format!(

@@ -110,7 +110,9 @@ fn tiny(
     if left == 0 {
         return takes_nothing(bench, qdisc, class, frame, (step, keyword, limit));
     }
-    (1..FIRST_WINDOW).contains(&left).then(|| {
+    // Where only short packets come, none begins a connection's transfer.
+    let whole = frame == reading.frame(&qdisc.dev);
+    (whole && (1..FIRST_WINDOW).contains(&left)).then(|| {
         let what = format!("{} with {words} may drop packets of a single burst", qdisc.kind.name());
         let because = format!(
             "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them \
