@@ -9,10 +9,13 @@ use std::rc::Rc;
 use super::agree::{Match, agree};
 use super::given::{Agreement, Given, Giver};
 use super::place::{CallFrame, SourceLine, SourceWord};
-use super::values::{Variables, resolve};
-use super::words::{self, Command, Word};
+use super::values::Variables;
+use super::words::{self, Command};
 
 mod outline;
+mod tool;
+
+use tool::{tool_word, words_behind};
 
 /// Above this many candidates only those near the last match are weighed.
 const WINDOW: usize = 400;
@@ -240,7 +243,7 @@ impl Finder {
     fn place_of(&self, level: &Level, tool: &str) -> SourceLine {
         let source = &self.files[level.file];
         let command = &source.commands[level.at];
-        let name = level.name.or_else(|| tool_word(source, command, tool));
+        let name = level.name.or_else(|| tool_word(&source.variables, command, tool));
         source.place(name.map_or(command.line(), |at| command.words[at].line), None)
     }
 
@@ -456,7 +459,7 @@ impl Finder {
         let mut all = self.behind.borrow_mut();
         let behind = all
             .entry((tool.to_owned(), file, at))
-            .or_insert_with(|| words_behind(source, &source.commands[at].words[word], tool));
+            .or_insert_with(|| words_behind(&source.variables, &source.commands[at].words[word], tool));
         if behind.is_empty() {
             return Some(0);
         }
@@ -481,7 +484,7 @@ impl Finder {
         let mut found = Vec::new();
         for (number, source) in self.files.iter().enumerate() {
             for (at, command) in source.commands.iter().enumerate() {
-                if let Some(word) = tool_word(source, command, tool) {
+                if let Some(word) = tool_word(&source.variables, command, tool) {
                     found.push((number, at, word));
                 }
             }
@@ -524,52 +527,6 @@ fn givers(args: &[String], words: &[Option<usize>]) -> Vec<Option<Giver>> {
         Some(Giver { word, value: arg.as_str().into(), whole: once(word) })
     };
     args.iter().zip(words).map(of).collect()
-}
-
-/// What follows the tool's name in a word (`T="tc filter add dev eth0"`), for each value that it may have.
-fn words_behind(source: &Source, word: &Word, tool: &str) -> Behind {
-    // What a shell reads again is words of its own.
-    if word.is_literal() || word.within {
-        return Rc::new([]);
-    }
-    let values = resolve(&word.raw, &source.variables);
-    let behind = |value: &String| {
-        let mut words = run_words(value).map(str::to_owned);
-        words
-            .next()
-            .is_some_and(|name| name.rsplit('/').next() == Some(tool))
-            .then(|| words.collect::<Vec<_>>())
-    };
-    values.iter().filter_map(behind).collect()
-}
-
-/// The words of a value that is run as a command, without those that only run it (`sudo tc …`).
-fn run_words(value: &str) -> impl Iterator<Item = &str> {
-    value.split_whitespace().skip_while(|word| RUN_BY.contains(word))
-}
-
-/// Commands that run the words behind them.
-const RUN_BY: [&str; 6] = ["sudo", "doas", "nohup", "command", "exec", "env"];
-
-/// The word of a command that names the tool: `tc`, `/sbin/tc`, `$TC`.
-fn tool_word(source: &Source, command: &Command, tool: &str) -> Option<usize> {
-    let is_tool = |name: &str| name.rsplit('/').next() == Some(tool);
-    let literal = command.words.iter().position(|word| word.is_literal() && is_tool(&word.text));
-    // `echo "$cmd"` shows what `eval "$cmd"` runs.
-    let first = command.words.iter().find(|word| !Command::leads(word)).map_or("", |word| word.text.as_str());
-    if matches!(first, "echo" | "printf" | "logger") {
-        return literal;
-    }
-    literal.or_else(|| {
-        command.words.iter().take(4).position(|word| {
-            !word.is_literal()
-                && !word.raw.contains(['=', ' '])
-                && (resolve(&word.raw, &source.variables)
-                    .iter()
-                    .any(|value| run_words(value).next().is_some_and(is_tool))
-                    || word.raw.trim_matches(['$', '{', '}', '"']).eq_ignore_ascii_case(tool))
-        })
-    })
 }
 
 #[cfg(test)]

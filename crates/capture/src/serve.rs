@@ -244,6 +244,10 @@ impl Session {
                         Report::Gone => Exit::Lost("the sandbox ended early".to_owned()),
                     };
                     turn.answer.files_written(&files);
+                    // The kernel may have refused it more before we looked.
+                    if left.len() > self.limits.max_processes {
+                        return Ok(Exit::Crowded { limit: self.limits.max_processes });
+                    }
                     return Ok(sandbox.ran_out_of_memory().map_or(exit, out_of_memory));
                 }
             }

@@ -88,8 +88,8 @@ const OF_SHELLS: [&str; 12] = [
     "EUID", "UID", "USER", "HOME", "LOGNAME", "PWD", "SHELL", "HOSTNAME", "OSTYPE", "PPID", "RANDOM", "SHLVL",
 ];
 
-/// The first line of a script that compares a variable which no line of it sets with a word: hooks of OpenVPN,
-/// pppd and the like are given theirs by their caller.
+/// The first line of a script that compares a variable which no line of it sets with a word: hooks of
+/// OpenVPN, pppd and the like are given theirs by their caller.
 fn asked_of_environment(lines: &[String]) -> Option<(usize, &str, &str)> {
     let is_name = |name: &str| {
         !name.is_empty()

@@ -1,8 +1,8 @@
 //! Programs that run another one in the network of a container, a process or another machine: what they run,
 //! and where.
 //!
-//! What they do besides (images, volumes, processes) is not played: a call that only that is about succeeds in
-//! silence or is refused in our name.
+//! What they do besides (images, volumes, processes) is not played: a call that only that is about succeeds
+//! in silence or is refused in our name.
 
 /// The programs.
 pub(crate) const CONTAINER_TOOLS: [&str; 9] =

@@ -2,7 +2,8 @@
 
 use super::super::place::SourceLine;
 use super::super::words::{Command, Word};
-use super::{Finder, Source, tool_word};
+use super::tool::tool_word;
+use super::{Finder, Source};
 use tidegate_shims::TOOLS;
 
 impl Finder {
@@ -89,7 +90,7 @@ fn outside(source: &Source) -> impl Iterator<Item = &Command> {
 }
 
 fn calls_tool(source: &Source, command: &Command) -> bool {
-    TOOLS.iter().any(|tool| tool_word(source, command, tool).is_some())
+    TOOLS.iter().any(|tool| tool_word(&source.variables, command, tool).is_some())
 }
 
 /// Where a script reads from something else than its own standard input.
