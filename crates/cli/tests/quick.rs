@@ -121,12 +121,13 @@ fn an_ordinary_user_measures_both_directions_and_fixes_them() {
              {user} tidegate quick server --time 20s --save-policy fix.toml -o q.json > text\necho quick $? > \
              codes\n\
              {user} tidegate try fix.toml > /dev/null 2>&1; echo try $? >> codes\n\
-             grep '^    sudo tidegate apply ' text > apply.sh; grep '^    sudo tidegate verify ' text > \
-             verify.sh\n\
-             sed -i 's/$/ -d 2s --repeats 1/' verify.sh\n\
-             sh -e verify.sh; echo verify $? >> codes\n\
+             grep '^    sudo tidegate ' text > steps.sh; cat steps.sh\n\
+             grep ' apply ' steps.sh > apply.sh; grep ' revert ' steps.sh > revert.sh\n\
+             grep ' verify ' steps.sh > verify.sh; sed -i 's/$/ -d 2s --repeats 1/' verify.sh\n\
              sh -e apply.sh; echo apply $? >> codes; tidegate confirm; echo confirm $? >> codes\n\
-             sh -e verify.sh; echo again $? >> codes; tidegate down; cat codes\n"
+             sh -e verify.sh; echo early $? >> codes\n\
+             sh -e revert.sh; echo revert $? >> codes\n\
+             sh -e verify.sh; echo verify $? >> codes; tidegate down; cat codes\n"
         ),
     );
     let script = script.to_str().expect("text").to_owned();
@@ -138,9 +139,13 @@ fn an_ordinary_user_measures_both_directions_and_fixes_them() {
     let shown = String::from_utf8_lossy(&shown);
     let codes = std::fs::read_to_string(place.0.join("codes")).expect("codes");
     // What is applied is not compared with itself.
-    let end = "\napply 0\nconfirm 0\nagain 2\n";
-    let verified = [0, 1].map(|code| format!("quick 1\ntry 0\nverify {code}{end}"));
+    let begin = "quick 1\ntry 0\napply 0\nconfirm 0\nearly 2\nrevert 0\n";
+    let verified = [0, 1].map(|code| format!("{begin}verify {code}\n"));
     assert!(verified.contains(&codes), "{codes}{shown}");
+    // They are printed in the order in which they are run.
+    let steps = std::fs::read_to_string(place.0.join("steps.sh")).expect("a file");
+    let words: Vec<&str> = steps.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+    assert_eq!(words, ["apply", "revert", "verify"], "{steps}");
     assert!(shown.contains("`tidegate down eth0` takes it away"), "{shown}");
     let quick =
         document(&Output { stdout: std::fs::read(place.0.join("q.json")).expect("a file"), ..output });

@@ -159,6 +159,18 @@ fn all_errors_are_reported_at_once() {
                   f.toml:2:6: up needs a unit\n  2 | up = 38\n    |      ^^\n  help: Write up \
                   = \"38mbit\" if megabits a second are meant.\n";
     assert_eq!(output, wanted);
+    // A mistake in what belongs to a class is one mistake: the class is not called empty beside it.
+    let class = "device = \"eth0\"\nup = \"38mbit\"\n[classes.a]\n";
+    for (members, what) in [
+        ("apps = [\"voipp\"]", "f.toml:4:9: unknown application"),
+        ("ports = [\"udp/9000\"]", "f.toml:4:10: \"udp/9000\" names no ports"),
+        ("after = \"10\"", "f.toml:4:9: \"10\" is out of range"),
+        ("apps = []", "f.toml:3:10: nothing belongs to the class \"a\""),
+    ] {
+        place.file("f.toml", &format!("{class}{members}\n"));
+        let (_, _, output) = tidegate(&place.0, &["policy", "show", "f.toml"]);
+        assert!(output.contains(what) && output.matches("\n  help: ").count() == 1, "{members}\n{output}");
+    }
 }
 
 /// The class of each port by the first rule that has it: a port of an earlier class need not be read back in

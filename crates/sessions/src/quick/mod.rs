@@ -132,6 +132,7 @@ pub fn measure(options: &QuickOptions<'_>) -> Result<Quick> {
         echo_load: options.echo_load,
         max_data: options.max_data,
         is_root: tidegate_sys::process::effective_uid() == 0,
+        dev,
     };
     quick.next = next::steps(&quick, &asked);
     Ok(quick)

@@ -28,6 +28,8 @@ pub(super) struct NextContext<'a> {
     pub(super) max_data: u64,
     /// Whether root measures.
     pub(super) is_root: bool,
+    /// The device that the policy is for.
+    pub(super) dev: &'a str,
 }
 
 /// The steps, in order.
@@ -98,7 +100,7 @@ fn measuring(quick: &Quick, asked: &NextContext<'_>) -> Vec<NextStep> {
     all
 }
 
-/// What applies the policy that would fix the line, and what compares it with none.
+/// What makes the policy exact, applies it, and compares the line with it and without.
 fn applying(quick: &Quick, asked: &NextContext<'_>) -> Vec<NextStep> {
     let Some(remedy) = &quick.remedy else { return Vec::new() };
     let sudo = if asked.is_root { "" } else { "sudo " };
@@ -116,36 +118,38 @@ fn applying(quick: &Quick, asked: &NextContext<'_>) -> Vec<NextStep> {
         Some(missing) => format!(" without the {missing}, whose rate is missing,"),
         None => String::new(),
     };
-    let (mut all, mut exact) = (Vec::new(), None);
-    let place = if asked.has_server { "there" } else { "on the machine that leads to the modem" };
+    let mut all = Vec::new();
     if asked.has_server {
-        // Several transfers in both directions at once do not show the line's rates, and have no prediction.
-        let test = if remedy.missing.as_deref() == Some("upload") { "tcp_4down" } else { "tcp_4up" };
-        all.push(NextStep {
-            what:
-                "To compare the line without and with the policy, in turns, on the machine that leads to the \
-                modem (it is applied for each turn with it, and taken away again)"
-                    .into(),
-            commands: vec![format!(
-                "{save}{sudo}tidegate verify {}{} --policy {file} --test {test}",
-                shell(asked.host),
-                asked.far
-            )],
-        });
-        save.clear();
         let own = format!("{}{}", shell(asked.host), asked.far);
-        exact = Some(NextStep {
+        all.push(NextStep {
             what: "To make the policy's rates exact (some minutes)".into(),
             commands: ["calibrate", "overhead"].map(|command| format!("tidegate {command} {own}")).into(),
         });
     }
     all.push(NextStep {
         what: format!(
-            "To apply the policy{only} {place}; a minute later it is undone unless you ran `{sudo}tidegate confirm`"
+            "To apply the policy{only} on the machine that leads to the modem; a minute later it is undone \
+            unless you ran `{sudo}tidegate confirm`"
         ),
         commands: vec![format!("{save}{sudo}tidegate apply {file} --confirm 60s")],
     });
-    all.extend(exact);
+    if asked.has_server {
+        // Several transfers in both directions at once do not show the line's rates, and have no prediction.
+        let test = if remedy.missing.as_deref() == Some("upload") { "tcp_4down" } else { "tcp_4up" };
+        all.push(NextStep {
+            what: "To verify it after that: the line without and with it, in turns. It must not be applied \
+                before, and is not afterwards"
+                .into(),
+            commands: vec![
+                format!("{sudo}tidegate revert {}", shell(asked.dev)),
+                format!(
+                    "{sudo}tidegate verify {}{} --policy {file} --test {test}",
+                    shell(asked.host),
+                    asked.far
+                ),
+            ],
+        });
+    }
     all
 }
 
@@ -164,6 +168,7 @@ mod tests {
         echo_load: false,
         max_data: 250_000_000,
         is_root: false,
+        dev: "eth0",
     };
 
     fn quick(up: Option<f64>, down: Option<f64>) -> Quick {
@@ -212,10 +217,11 @@ mod tests {
         let with = |remedy: &Remedy| Quick { remedy: Some(remedy.clone()), ..quick(Some(5e6), Some(9e6)) };
         let root = NextContext { has_server: true, far: " --port 9000", is_root: true, ..STRANGER };
         let expected = [
-            "tidegate verify 192.0.2.1 --port 9000 --policy 'my fix.toml' --test tcp_4up",
-            "tidegate apply 'my fix.toml' --confirm 60s",
             "tidegate calibrate 192.0.2.1 --port 9000",
             "tidegate overhead 192.0.2.1 --port 9000",
+            "tidegate apply 'my fix.toml' --confirm 60s",
+            "tidegate revert eth0",
+            "tidegate verify 192.0.2.1 --port 9000 --policy 'my fix.toml' --test tcp_4up",
         ];
         assert_eq!(commands(&with(&kept), &root), expected);
         let unsaved = "printf '%s\\n' 'device = \"eth0\"' 'up = \"5mbit\"' > home.toml && sudo tidegate \

@@ -322,11 +322,7 @@ impl Reader {
             (Some(false), _) | (_, Some(false)) => Rank::Middle,
             _ => class.rank,
         };
-        let is_needed = !(class.apps.is_empty()
-            && class.ports.is_empty()
-            && class.dscp.is_empty()
-            && class.hosts.is_empty());
-        if !off && !is_needed && class.after.is_none() {
+        if !off && class.after.is_none() && !has_members(&class) && !entries.iter().any(names_members) {
             let what = format!("nothing belongs to the class \"{}\"", section.key);
             self.say(section.span, what, "Say what does: apps, ports, dscp, hosts or after.");
         }
@@ -439,6 +435,16 @@ fn preset_class(class: &PresetClass, span: Span) -> Class {
         queue: Some(Spanned { value: class.queue, span }),
         ..empty(Spanned { value: class.name.to_owned(), span })
     }
+}
+
+fn has_members(class: &Class) -> bool {
+    !(class.apps.is_empty() && class.ports.is_empty() && class.dscp.is_empty() && class.hosts.is_empty())
+}
+
+/// A key that says what belongs to a class, and is not empty. Its mistakes are reported at the key itself.
+fn names_members(entry: &Entry) -> bool {
+    let is_empty = matches!(&entry.node.value, TomlValue::List(nodes) if nodes.is_empty());
+    ["apps", "ports", "dscp", "hosts", "after"].contains(&entry.key.as_str()) && !is_empty
 }
 
 fn text<'n>(node: &'n SpannedValue, key: &str) -> Result<&'n str, Problem> {
