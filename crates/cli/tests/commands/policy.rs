@@ -167,7 +167,7 @@ fn all_errors_are_reported_at_once() {
         ("after = \"10\"", "f.toml:4:9: \"10\" is out of range"),
         ("apps = []", "f.toml:3:10: nothing belongs to the class \"a\""),
     ] {
-        place.file("f.toml", &format!("{class}{members}\n"));
+        place.file("f.toml", format!("{class}{members}\n"));
         let (_, _, output) = tidegate(&place.0, &["policy", "show", "f.toml"]);
         assert!(output.contains(what) && output.matches("\n  help: ").count() == 1, "{members}\n{output}");
     }

@@ -11,12 +11,12 @@ use crate::sets::field::View;
 use crate::sets::set::{Origin, Rewrite};
 use crate::walk::Parts;
 use crate::walk::tree::{By, Place};
-use crate::words::count;
+use crate::words::{count, named};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{FilterParams, Filters, Kind};
 
-/// Filters on leaf classes, one finding for each class.
+/// Filters on leaf classes and where no packet comes.
 pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let lists: Vec<(Place, Vec<usize>)> = context
         .reached
@@ -27,19 +27,46 @@ pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLa
             (place.clone(), list.prefs.iter().flat_map(|pref| pref.filters.clone()).collect())
         })
         .collect();
-    let mut found = Vec::new();
+    let (mut found, mut leaves) = (Vec::new(), Vec::new());
     for (place, filters) in lists {
         // Filters of clsact's egress see all outgoing packets, before any class.
         if filters.is_empty() || place.1 == CLSACT_EGRESS || context.leaves_out(&place.0) {
             continue;
         }
         if is_leaf(context, &place) {
-            found.extend(on_leaf(context, &place, &filters)?);
+            leaves.extend(on_leaf(context, &place, &filters)?.map(|finding| (place, finding)));
         } else if context.reached.list(&place).is_empty() {
             found.extend(on_unreached(context, &place, &filters)?);
         }
     }
+    found.extend(together(leaves));
     Ok(found)
+}
+
+/// One finding for the classes of a device whose filters belong in the same place: the first class's.
+fn together(leaves: Vec<(Place, Finding)>) -> Vec<Finding> {
+    let mut groups: Vec<(Place, Finding, Vec<String>)> = Vec::new();
+    for ((device, class), finding) in leaves {
+        let remedy = |finding: &Finding| finding.fix.as_ref().map(|fix| fix.what.clone());
+        let group = groups
+            .iter_mut()
+            .find(|(place, first, _)| place.0 == device && remedy(first) == remedy(&finding));
+        match group {
+            Some((_, first, others)) => {
+                others.push(class.to_string());
+                let edits = finding.fix.into_iter().flat_map(|fix| fix.edits);
+                first.fix.iter_mut().for_each(|fix| fix.edits.extend(edits.clone()));
+            }
+            None => groups.push(((device, class), finding, Vec::new())),
+        }
+    }
+    let one = |(_, mut finding, others): (Place, Finding, Vec<String>)| {
+        if !others.is_empty() {
+            finding.because += &format!("; likewise on {}", named(&others));
+        }
+        finding
+    };
+    groups.into_iter().map(one).collect()
 }
 
 /// A leaf of a kind that may have filters.

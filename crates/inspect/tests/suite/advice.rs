@@ -46,6 +46,22 @@ fn filters_on_a_leaf_do_not_move_into_a_fair_queue() {
     }
 }
 
+/// Each class with its filters on itself: one mistake.
+#[test]
+fn filters_on_several_leaves_are_one_finding() {
+    let of = |class: &str| {
+        format!(
+            "tc filter add dev eth0 parent {class} protocol ip prio 1 u32 match ip dport 22 0xffff flowid {class}\n"
+        )
+    };
+    let text = format!("{HTB}{}{}", of("1:1"), of("1:2"));
+    let found = findings_of(&text, &[Rule::LeafFilter]);
+    let [one] = found.as_slice() else { panic!("{found:?}") };
+    for part in ["class 1:1 is a leaf: 1 filter on it is never evaluated", "likewise on 1:2", "parent 1:"] {
+        assert!(one.contains(part), "{part}: {one}");
+    }
+}
+
 #[test]
 fn a_csum_that_leaves_something_out_is_replaced() {
     let of = |csum: &str| {

@@ -137,8 +137,8 @@ fn applying(quick: &Quick, asked: &NextContext<'_>) -> Vec<NextStep> {
         // Several transfers in both directions at once do not show the line's rates, and have no prediction.
         let test = if remedy.missing.as_deref() == Some("upload") { "tcp_4down" } else { "tcp_4up" };
         all.push(NextStep {
-            what: "To verify it after that: the line without and with it, in turns. It must not be applied \
-                before, and is not afterwards"
+            what: "To verify it, the line without and with it in turns (verify applies it itself, so it is taken \
+                away first; apply it again to keep it)"
                 .into(),
             commands: vec![
                 format!("{sudo}tidegate revert {}", shell(asked.dev)),
