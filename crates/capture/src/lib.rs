@@ -41,7 +41,6 @@ mod echo;
 #[cfg(feature = "run")]
 mod effect;
 mod error;
-#[cfg(feature = "run")]
 mod few;
 #[cfg(feature = "run")]
 mod given;
@@ -66,6 +65,7 @@ mod serve;
 mod shell;
 #[cfg(feature = "run")]
 mod shim;
+mod stubs;
 #[cfg(feature = "run")]
 mod troubles;
 pub mod usage;
@@ -93,6 +93,7 @@ pub use script_run::{Exit, Recorded, ScriptRun, asks};
 pub use shell::Shell;
 #[cfg(feature = "run")]
 pub use shim::dispatch;
+pub use stubs::{StubbedCall, check_stub};
 pub use tidegate_shims::TOOLS;
 
 /// The examples of the README are run, too.

@@ -32,6 +32,10 @@ fn read<'t>(line: &'t str, main: &str) -> Option<(&'t str, &'t str)> {
     let (before, _) = line.split_once(NO_FILE)?;
     let (program, rest) = before.split_once(": ")?;
     let program = program.rsplit('/').next().unwrap_or(program);
+    // Messages of tools that name no program: `Error: Could not process rule`.
+    if ["error", "warning", "fatal", "note"].iter().any(|word| program.eq_ignore_ascii_case(word)) {
+        return None;
+    }
     if program == main {
         // Its number, and what could not be opened.
         let (_, said) = rest.split_once(": ")?;

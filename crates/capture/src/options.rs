@@ -41,6 +41,9 @@ pub struct CaptureOptions {
     /// The lines that the script reads from its standard input; without any that is empty. Of [`MAX_ANSWERS`]
     /// bytes at most.
     pub answers: Vec<String>,
+    /// Programs that are not run beside those that make traffic: their calls succeed and print nothing. Names
+    /// that [`check_stub`](crate::check_stub) refuses may hide what the sandbox needs.
+    pub stubs: Vec<String>,
     /// The most processes at once; with more the run is ended.
     pub max_processes: usize,
     /// The most calls that are answered; further ones fail.
@@ -69,6 +72,7 @@ impl Default for CaptureOptions {
             no_links: false,
             private: false,
             answers: Vec::new(),
+            stubs: Vec::new(),
             max_processes: 1000,
             max_calls: 100_000,
             max_output: 4 << 20,

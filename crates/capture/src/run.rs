@@ -15,6 +15,7 @@ use super::scan::Script;
 use super::script_run::{Exit, ScriptRun};
 use super::serve::{MAX_MEMORY, Run, Session};
 use super::shim::WATCHED;
+use super::stubs;
 use super::troubles;
 use tidegate_shims::Answer;
 use tidegate_shims::TOOLS;
@@ -93,7 +94,7 @@ pub fn run_in_turn(
 
 /// What one run showed.
 pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> ScriptRun {
-    let Run { exit, calls, stdout, stderr, mut notes, left } = run;
+    let Run { exit, calls, stubbed, stdout, stderr, mut notes, left } = run;
     let troubles = troubles::list(finder, &calls, &exit, (&stdout, &stderr));
     let unfinished = if exit.is_own() { troubles::unfinished(finder, &left) } else { None };
     let missing_arguments = troubles::missing_arguments(finder, &calls, &troubles);
@@ -101,7 +102,8 @@ pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> ScriptRu
         exit != Exit::Code(0) && finder.has_calls_behind(calls.last().and_then(|call| call.source.as_ref()));
     let missing_files = missing_files::sentence(finder, &stderr);
     let unanswered = troubles::unanswered(finder, &calls, &exit);
-    let caveats = [&unfinished, &missing_arguments, &missing_files, &unanswered];
+    let not_run = stubs::sentence(finder.main(), &stubbed);
+    let caveats = [&unfinished, &missing_arguments, &missing_files, &unanswered, &not_run];
     notes.extend(caveats.into_iter().flatten().cloned());
     ScriptRun {
         exit,
@@ -118,6 +120,8 @@ pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> ScriptRu
         missing_arguments,
         missing_files,
         unanswered,
+        stubbed,
+        not_run,
         namespaces: None,
         stand_in: None,
         remarks: Vec::new(),
@@ -158,7 +162,7 @@ fn spec(
         executable: executable(options.executable.as_deref())?,
         cwd,
         links: devices.to_vec(),
-        tools: TOOLS.iter().map(|tool| (*tool).to_owned()).collect(),
+        tools: TOOLS.iter().map(|tool| (*tool).to_owned()).chain(stubs::names(&options.stubs)).collect(),
         tool_dirs: script.tool_dirs(),
         keep,
         // A process that has no files of its own leaves those of the kernel visible.

@@ -415,7 +415,7 @@ fn calls_tc(command: &Command) -> bool {
 }
 
 fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
-    const BEFORE: [&str; 5] = ["dev", "--out-interface", "--in-interface", "oif", "iif"];
+    const BEFORE: [&str; 6] = ["dev", "--out-interface", "--in-interface", "oif", "iif", "master"];
     // Other tools have other meanings for these.
     const BEFORE_IN_RULES: [&str; 2] = ["-o", "-i"];
     const RULE_WORDS: [&str; 6] = ["-A", "-I", "-D", "-C", "-j", "-g"];
@@ -479,7 +479,7 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
 
 /// The devices that the commands make: `ip link add NAME type …`, `ip tunnel add NAME …`, `modprobe ifb`.
 fn made(commands: &[Command], variables: &Variables) -> Vec<String> {
-    let mut made = Vec::new();
+    let (mut made, mut cables) = (Vec::new(), 0);
     for command in commands {
         let texts: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
         if texts.contains(&"modprobe") && texts.contains(&"ifb") {
@@ -495,6 +495,11 @@ fn made(commands: &[Command], variables: &Variables) -> Vec<String> {
         // The link itself, and behind its type the other end of a cable: `link add A type veth peer name B`.
         let typed = words.iter().position(|word| word.text == "type").unwrap_or(words.len());
         let (own, of_type) = words.split_at(typed);
+        // Without a name the kernel gives one: the next that is free.
+        if own.is_empty() && of_type.get(1).is_some_and(|word| word.text == "veth") {
+            cables += 1;
+            made.extend((2 * cables - 2..2 * cables).map(|number| format!("veth{number}")));
+        }
         let mut names: Vec<&words::Word> = of_type
             .windows(3)
             .filter(|three| three[0].text == "peer")
@@ -618,6 +623,8 @@ mod tests {
                 "eth0",
             ),
             ("ip link add dev up0 type ifb; tc qdisc add dev up0 root pfifo", ""),
+            ("ip link add type veth; tc qdisc add dev veth1 root pfifo; tc qdisc show dev veth2", "veth2"),
+            ("ip link set eth1 master br-lan; ip link set eth1 nomaster", "eth1 br-lan"),
             // The variable of a loop, what a program is asked for, and a word that decides are none.
             ("for dev in $(ls /sys/class/net | grep -v lo); do tc qdisc add dev $dev root pfifo; done", ""),
             ("for d in $(cut -d: -f1 x | grep eth); do tc qdisc add dev $d root pfifo; done", ""),

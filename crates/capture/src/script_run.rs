@@ -2,6 +2,7 @@
 
 use super::error::Trouble;
 use super::place::{SourceLine, SourceWord};
+use super::stubs::StubbedCall;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_shims::Call;
@@ -132,6 +133,10 @@ pub struct ScriptRun {
     pub missing_files: Option<String>,
     /// That it asks a question whose answer is empty here, in a sentence, where it came to its end.
     pub unanswered: Option<String>,
+    /// Its calls of programs that were not run, in order,
+    pub stubbed: Vec<StubbedCall>,
+    /// and which these are, in a sentence.
+    pub not_run: Option<String>,
     /// In which of several network namespaces the calls were made, and what was configured in others, in a
     /// sentence.
     pub namespaces: Option<String>,
@@ -156,7 +161,7 @@ impl ScriptRun {
     /// What is not in the result because of how the script was run, or of what is not here: a sentence each.
     pub fn caveats(&self) -> impl Iterator<Item = &String> {
         let of_run = [&self.unfinished, &self.missing_arguments, &self.missing_files, &self.unanswered];
-        let all = of_run.into_iter().chain([&self.stand_in, &self.namespaces]);
+        let all = of_run.into_iter().chain([&self.not_run, &self.stand_in, &self.namespaces]);
         all.flatten()
     }
 

@@ -19,8 +19,9 @@ use super::effect;
 use super::error::CaptureError;
 use super::options::{CaptureOptions, MAX_ANSWERS, Output};
 use super::script_run::{Exit, Recorded};
+use super::stubs::StubbedCall;
 use super::wire::{self, Request};
-use tidegate_shims::{Answer, Effect, Reply};
+use tidegate_shims::{Answer, Call, Effect, Reply};
 
 /// How long a tool may take to speak its request and to hear the reply: it has nothing else to do.
 const CALL_LIMIT: Duration = Duration::from_secs(5);
@@ -60,12 +61,16 @@ struct Limits {
     timeout: Duration,
     max_processes: usize,
     max_calls: usize,
+    /// Programs that are not run.
+    stubs: Vec<String>,
 }
 
 /// What one run showed.
 pub(super) struct Run {
     pub(super) exit: Exit,
     pub(super) calls: Vec<Recorded>,
+    /// Calls of programs that are not run.
+    pub(super) stubbed: Vec<StubbedCall>,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
     pub(super) notes: Vec<String>,
@@ -79,6 +84,7 @@ struct Turn<'a> {
     finder: &'a mut Finder,
     deadline: Instant,
     calls: Vec<Recorded>,
+    stubbed: Vec<StubbedCall>,
     /// Changes of the kernel's links so far.
     links_changed: usize,
 }
@@ -123,6 +129,7 @@ impl Session {
             timeout: options.timeout,
             max_processes: options.max_processes,
             max_calls: options.max_calls,
+            stubs: super::stubs::names(&options.stubs),
         };
         Ok(Self {
             sandbox: Some(sandbox),
@@ -149,6 +156,7 @@ impl Session {
             finder,
             deadline: begun + self.limits.timeout,
             calls: Vec::new(),
+            stubbed: Vec::new(),
             links_changed: 0,
         };
         let deadline = turn.deadline;
@@ -180,7 +188,7 @@ impl Session {
         }
         let (stdout, stderr) =
             (std::mem::take(&mut self.stdout.bytes), std::mem::take(&mut self.stderr.bytes));
-        Ok(Run { exit, calls: turn.calls, stdout, stderr, notes, left })
+        Ok(Run { exit, calls: turn.calls, stubbed: turn.stubbed, stdout, stderr, notes, left })
     }
 
     /// A file that a program inside has written.
@@ -235,7 +243,12 @@ impl Session {
                             continue;
                         }
                         Report::OthersRun => {
-                            *left = running(sandbox).iter().map(words).collect();
+                            // A server that is not run would have done nothing more.
+                            let is_stub = |one: &&ProcessInfo| {
+                                let program = one.words.first().and_then(|word| word.rsplit('/').next());
+                                program.is_some_and(|name| self.limits.stubs.iter().any(|stub| stub == name))
+                            };
+                            *left = running(sandbox).iter().filter(|one| !is_stub(one)).map(words).collect();
                             continue;
                         }
                         Report::Exited(code) => Exit::Code(code),
@@ -361,6 +374,10 @@ fn serve(sandbox: &mut Sandbox, turn: &mut Turn<'_>, limits: &Limits, kept: &mut
         return;
     };
     turn.answer.files_written(&request.files);
+    if limits.stubs.contains(&request.call.tool) {
+        let _ = wire::write_reply(timed.get_mut(), &stubbed(turn, limits, request, kept));
+        return;
+    }
     let within = turn.calls.len() < limits.max_calls && *kept <= MAX_KEPT;
     let (reply, answered) = answer(turn, limits, &request, *kept);
     change_links(sandbox, turn, &reply);
@@ -372,6 +389,19 @@ fn serve(sandbox: &mut Sandbox, turn: &mut Turn<'_>, limits: &Limits, kept: &mut
         let line = turn.calls.last().and_then(|call| call.source.as_ref());
         *kept += line.map_or(0, |line| line.text.len());
     }
+}
+
+/// The reply to a call of a program that is not run.
+fn stubbed(turn: &mut Turn<'_>, limits: &Limits, request: Request, kept: &mut usize) -> Reply {
+    let size = request.size();
+    let Call { tool, args, netns, .. } = request.call;
+    let call = StubbedCall { tool, args, netns };
+    let reply = Reply { waits: call.lasts(), ..Reply::ok() };
+    if turn.stubbed.len() < limits.max_calls && *kept <= MAX_KEPT {
+        *kept += size;
+        turn.stubbed.push(call);
+    }
+    reply
 }
 
 /// Has the sandbox's first process change the kernel's links as the model's are; beyond the bounds they are

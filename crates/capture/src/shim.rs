@@ -38,7 +38,24 @@ pub fn dispatch() -> Option<u8> {
     let mut words = std::env::args_os();
     let name = words.next()?;
     let name = Path::new(&name).file_name()?.to_str()?.to_owned();
-    TOOLS.contains(&name.as_str()).then(|| shim(&name, words.collect()))
+    (TOOLS.contains(&name.as_str()) || is_among_tools()).then(|| shim(&name, words.collect()))
+}
+
+/// Whether this process runs from the sandbox's directory of tools: under another name it is a program that
+/// is not run.
+fn is_among_tools() -> bool {
+    std::env::current_exe().is_ok_and(|path| path.starts_with(sandbox::TOOLS))
+}
+
+/// Whether a shell started this process in the background: without job control it has such ones ignore
+/// interrupts.
+fn is_in_background() -> bool {
+    const INTERRUPT: u64 = 1 << 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & INTERRUPT != 0)
 }
 
 fn shim(tool: &str, args: Vec<OsString>) -> u8 {
@@ -54,7 +71,8 @@ fn shim(tool: &str, args: Vec<OsString>) -> u8 {
             let _ = io::stdout().flush();
             let _ = io::stderr().write_all(&reply.stderr);
             wire::files_of(&reply).for_each(effect::perform);
-            if reply.waits {
+            // In the foreground a server that is not run would keep the script from its end.
+            if reply.waits && (TOOLS.contains(&tool) || is_in_background()) {
                 // Only a signal ends it; parking may end for no reason.
                 loop {
                     std::thread::park();

@@ -446,10 +446,11 @@ impl<'a> Complaint<'a> {
                     format!("bring what has {base}: a package, or a file that the script reads in")
                 }
             };
-            (
-                format!("{name}: {what}"),
-                format!("{remedy}; or take the line out if the shaping does not need it"),
-            )
+            let without = match *what == MISSING && super::stubs::check_stub(name).is_ok() {
+                true => format!("go on without it (--stub {name})"),
+                false => "take the line out".to_owned(),
+            };
+            (format!("{name}: {what}"), format!("{remedy}; or {without} if the shaping does not need it"))
         };
         if let Some(place) = &mut place {
             place.columns = columns_of(&place.text, name);

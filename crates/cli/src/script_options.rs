@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::values::duration;
-use tidegate_capture::{DEFAULT_TIMEOUT, MAX_ANSWERS};
+use tidegate_capture::{DEFAULT_TIMEOUT, MAX_ANSWERS, check_stub};
 use tidegate_capture::{Exit, ScriptRun, Trouble};
 use tidegate_loader::{LoadedPolicy, SandboxOptions};
 use tidegate_packet::Nanos;
@@ -28,11 +28,14 @@ pub struct ScriptOptions {
     /// A line that the script reads from its standard input; several are given in their order
     #[arg(long, value_name = "TEXT", value_parser = answer, help_heading = "Sandbox")]
     pub answer: Vec<String>,
+    /// Do not run this program: each call of it succeeds and prints nothing; may be repeated
+    #[arg(long, value_name = "PROGRAM", value_parser = stub, help_heading = "Sandbox")]
+    pub stub: Vec<String>,
 }
 
 impl Default for ScriptOptions {
     fn default() -> Self {
-        Self { timeout: DEFAULT_TIMEOUT, private: false, netns: None, answer: Vec::new() }
+        Self { timeout: DEFAULT_TIMEOUT, private: false, netns: None, answer: Vec::new(), stub: Vec::new() }
     }
 }
 
@@ -53,14 +56,16 @@ impl ScriptOptions {
     /// The part of [`ScriptOptions::words`] that is about the script itself.
     pub(crate) fn choices(&self) -> String {
         let netns = self.netns.iter().map(|name| format!(" --netns {}", shell_word(name)));
-        netns.chain(self.answer.iter().map(|text| format!(" --answer={}", shell_word(text)))).collect()
+        let answers = self.answer.iter().map(|text| format!(" --answer={}", shell_word(text)));
+        let stubs = self.stub.iter().map(|name| format!(" --stub {}", shell_word(name)));
+        netns.chain(answers).chain(stubs).collect()
     }
 }
 
 impl From<&ScriptOptions> for SandboxOptions {
-    fn from(ScriptOptions { timeout, private, netns, answer }: &ScriptOptions) -> SandboxOptions {
-        let (netns, answers) = (netns.clone(), answer.clone());
-        SandboxOptions { timeout: *timeout, private: *private, netns, answers }
+    fn from(ScriptOptions { timeout, private, netns, answer, stub }: &ScriptOptions) -> SandboxOptions {
+        let (netns, answers, stubs) = (netns.clone(), answer.clone(), stub.clone());
+        SandboxOptions { timeout: *timeout, private: *private, netns, answers, stubs }
     }
 }
 
@@ -109,6 +114,10 @@ fn errors(outcome: &ScriptRun) -> Option<String> {
     Some(shown)
 }
 
+fn stub(name: &str) -> Result<String, String> {
+    check_stub(name).map(|()| name.to_owned())
+}
+
 fn answer(text: &str) -> Result<String, String> {
     match text.len() < MAX_ANSWERS && !text.contains(['\n', '\0']) {
         true => Ok(text.to_owned()),
@@ -140,6 +149,8 @@ mod tests {
             missing_arguments: None,
             missing_files: None,
             unanswered: None,
+            stubbed: Vec::new(),
+            not_run: None,
             namespaces: None,
             stand_in: None,
             remarks: Vec::new(),

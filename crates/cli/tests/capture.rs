@@ -179,7 +179,7 @@ exit 4
 x.sh:5: sh: no-such-tool: there is no such tool on this machine, and tidegate does not emulate it
   5 | no-such-tool --now
     | ^^^^^^^^^^^^
-  help: bring what has no-such-tool: a package, or a file that the script reads in; or take the line out if the shaping does not need it
+  help: bring what has no-such-tool: a package, or a file that the script reads in; or go on without it (--stub no-such-tool) if the shaping does not need it
 x.sh:4: sh: the script ended with code 4, after `tc qdisc add dev eth0 root bad x`, its last command that \
 we saw
   4 | tc qdisc add dev eth0 root $KIND x

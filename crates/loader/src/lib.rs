@@ -42,6 +42,8 @@ pub mod runs;
 pub mod short;
 mod steps;
 mod tcjson;
+#[cfg(feature = "run")]
+pub mod test_bed;
 mod to_short;
 mod traced;
 
@@ -89,11 +91,19 @@ pub struct SandboxOptions {
     pub netns: Option<String>,
     /// The lines that a script reads from its standard input; without any that is empty.
     pub answers: Vec<String>,
+    /// Programs that are not run: each of their calls succeeds and prints nothing.
+    pub stubs: Vec<String>,
 }
 
 impl Default for SandboxOptions {
     fn default() -> SandboxOptions {
-        SandboxOptions { timeout: DEFAULT_TIMEOUT, private: false, netns: None, answers: Vec::new() }
+        SandboxOptions {
+            timeout: DEFAULT_TIMEOUT,
+            private: false,
+            netns: None,
+            answers: Vec::new(),
+            stubs: Vec::new(),
+        }
     }
 }
 
@@ -794,6 +804,7 @@ fn run_script(
         timeout: options.sandbox.timeout,
         private: options.sandbox.private,
         answers: options.sandbox.answers.clone(),
+        stubs: options.sandbox.stubs.clone(),
         output: options.output,
         devices: devices.to_vec(),
         ..tidegate_capture::CaptureOptions::default()

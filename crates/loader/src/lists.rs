@@ -375,6 +375,8 @@ pub(super) fn carry_out(
         missing_arguments: None,
         missing_files: None,
         unanswered: None,
+        stubbed: Vec::new(),
+        not_run: None,
         namespaces: None,
         stand_in: None,
         remarks: Vec::new(),

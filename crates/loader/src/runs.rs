@@ -3,6 +3,7 @@
 
 use crate::format::{FormatError, InputFormat, MAX_POLICY, sniff};
 use crate::machines::Chosen;
+use crate::test_bed::TestBed;
 use crate::traced::Traced;
 use crate::{LoadError, LoadedPolicy, ReadOptions, SandboxOptions, distributions, inside};
 use std::io::ErrorKind;
@@ -61,6 +62,8 @@ pub struct ScriptRuns {
     pub outcomes: Vec<ScriptRun>,
     /// It is a listing with nothing but the kernel's defaults: a sentence.
     pub only_defaults: Option<String>,
+    /// The machines and cables that it lays.
+    pub test_bed: TestBed,
     /// It is a script, whose output has what its commands said.
     pub is_script: bool,
 }
@@ -133,7 +136,15 @@ impl ScriptRuns {
     fn of_loaded(script: &Path, options: &RunOptions, loaded: LoadedPolicy) -> ScriptRuns {
         let LoadedPolicy { machine, outcomes, only_defaults, .. } = loaded;
         let (script, turns) = (script.to_owned(), options.turns.clone());
-        ScriptRuns { script, turns, machine, outcomes, only_defaults, is_script: false }
+        ScriptRuns {
+            script,
+            turns,
+            machine,
+            outcomes,
+            only_defaults,
+            test_bed: TestBed::default(),
+            is_script: false,
+        }
     }
 }
 
@@ -159,6 +170,7 @@ fn run_script(
         timeout: options.sandbox.timeout,
         private: options.sandbox.private,
         answers: options.sandbox.answers.clone(),
+        stubs: options.sandbox.stubs.clone(),
         output: options.output,
         print: options.print,
         devices: options.devices.clone(),
@@ -173,6 +185,7 @@ fn run_script(
     let mut traced = Traced::new(machine.shim(&mut pool, &mut draws));
     let mut outcomes =
         run_in_turn(script, &options.turns, &capture, &mut traced, before).map_err(LoadError::Capture)?;
+    let wiring = traced.wiring();
     let chosen = Chosen::of(traced, script, options.sandbox.netns.as_deref())
         .map_err(|why| LoadError::File(script.to_owned(), why))?;
     chosen.leave(&mut outcomes);
@@ -180,6 +193,8 @@ fn run_script(
         machine = netns.machine;
     }
     outcomes.iter_mut().for_each(inside::point_inside);
+    let calls = outcomes.iter().flat_map(|outcome| outcome.stubbed.iter().cloned()).collect();
+    let test_bed = TestBed::new(wiring, calls);
     let (script, turns) = (script.to_owned(), options.turns.clone());
-    Ok(ScriptRuns { script, turns, machine, outcomes, only_defaults: None, is_script: true })
+    Ok(ScriptRuns { script, turns, machine, outcomes, only_defaults: None, test_bed, is_script: true })
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use crate::nothing::has_policy;
-use tidegate_shims::{Answer, Call, Namespace, Namespaces, Reply, ToolShim};
+use tidegate_shims::{Answer, Call, Namespace, Namespaces, Reply, ToolShim, Wiring};
 
 /// What one call came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,11 @@ impl<'m> Traced<'m> {
         if let Some((Namespaces::FIRST, came)) = self.came.last() {
             self.namespaces.first().relabel(came.carried.clone(), lines);
         }
+    }
+
+    /// How the machines are wired.
+    pub(super) fn wiring(&self) -> Wiring {
+        self.namespaces.wiring()
     }
 
     /// What the calls came to, whether the first machine has traffic control, and the others.

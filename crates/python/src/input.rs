@@ -64,7 +64,7 @@ impl Confined {
         }
         let timeout = Duration::from_secs_f64(self.timeout);
         let (netns, answers) = (self.netns.clone(), self.answers.clone());
-        Ok(SandboxOptions { timeout, private: self.private, netns, answers })
+        Ok(SandboxOptions { timeout, private: self.private, netns, answers, stubs: Vec::new() })
     }
 }
 

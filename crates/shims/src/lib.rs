@@ -43,6 +43,7 @@ mod shim;
 mod sysctl;
 mod tc;
 mod tools;
+mod wiring;
 mod world;
 
 pub use blame::blamed;
@@ -54,7 +55,8 @@ pub use shim::ToolShim;
 pub use sysctl::sysctl_path;
 pub use tidegate_syntax::nearest;
 pub use tidegate_syntax::tc::refusal_lines;
-pub use tools::TOOLS;
+pub use tools::{TOOLS, TRAFFIC_TOOLS};
+pub use wiring::{WireEnd, WiredDevice, WiredMachine, Wiring};
 
 use std::path::PathBuf;
 use tidegate_policy::Op;

@@ -30,6 +30,8 @@ pub struct Namespaces<'m> {
     others: Vec<Namespace>,
     /// The ends of each cable that was laid (veth), by their machines and names.
     cables: Vec<[(usize, String); 2]>,
+    /// Those that went with a namespace.
+    gone: Vec<[(usize, String); 2]>,
     /// Ends whose other end went with its namespace: they go when something asks for their machine again, so
     /// that a script which cleans up in the end leaves to see what it had.
     loose: Vec<(usize, String)>,
@@ -63,6 +65,7 @@ impl<'m> Namespaces<'m> {
             first,
             others: Vec::new(),
             cables: Vec::new(),
+            gone: Vec::new(),
             loose: Vec::new(),
             makes: false,
             is_over: None,
@@ -72,6 +75,17 @@ impl<'m> Namespaces<'m> {
     /// The machine that the script begins on.
     pub fn first(&mut self) -> &mut ToolShim<'m> {
         &mut self.first
+    }
+
+    /// The machine that the script begins on, and its namespaces.
+    pub(crate) fn machines(&self) -> (&Machine, &[Namespace]) {
+        (self.first.machine, &self.others)
+    }
+
+    /// The ends of each cable, by the numbers of their machines and names, also of those that went with a
+    /// namespace.
+    pub(crate) fn laid(&self) -> impl Iterator<Item = &[(usize, String); 2]> {
+        self.cables.iter().chain(&self.gone)
     }
 
     /// The namespaces, in the order in which they were made: the one with the number 1 is the first.
@@ -325,12 +339,13 @@ impl Namespaces<'_> {
             return Reply::error(1, text);
         };
         self.others[at].is_deleted = true;
-        let (gone, left) = std::mem::take(&mut self.cables)
+        let (gone, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.cables)
             .into_iter()
             .partition(|cable: &[(usize, String); 2]| cable.iter().any(|(machine, _)| *machine == at + 1));
         self.cables = left;
-        let others = Vec::into_iter(gone).flatten().filter(|(machine, _)| *machine != at + 1);
+        let others = gone.iter().flatten().filter(|(machine, _)| *machine != at + 1).cloned();
         self.loose.extend(others);
+        self.gone.extend(gone);
         self.first.did("ip", &["netns", "del", name].map(str::to_owned));
         Reply::ok()
     }

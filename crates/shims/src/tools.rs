@@ -59,3 +59,31 @@ pub const TOOLS: [&str; 52] = [
     "tunctl",
     "ipvsadm",
 ];
+
+/// Programs that make, measure or record traffic. While a script runs no packet moves: they are not run, and
+/// each of their calls prints nothing and succeeds.
+pub const TRAFFIC_TOOLS: [&str; 23] = [
+    "ping",
+    "ping6",
+    "fping",
+    "arping",
+    "iperf",
+    "iperf3",
+    "netperf",
+    "netserver",
+    "nuttcp",
+    "flent",
+    "irtt",
+    "sockperf",
+    "qperf",
+    "ITGSend",
+    "ITGRecv",
+    "tcpdump",
+    "tshark",
+    "dumpcap",
+    "traceroute",
+    "traceroute6",
+    "tracepath",
+    "mtr",
+    "hping3",
+];

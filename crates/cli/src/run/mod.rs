@@ -17,10 +17,13 @@ use tidegate_capture::{CaptureError, Output};
 use tidegate_loader::LoadError;
 use tidegate_loader::runs::{RunOptions, ScriptRuns};
 use tidegate_sys::input_file;
+use tidegate_text::shell_word;
 
 /// What it cannot run, as `env(1)` has it.
 const NOT_RUNNABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
+/// A scenario was asked for, and the script lays no cable.
+const NO_TEST_BED: u8 = 2;
 
 /// Plays `tidegate run`.
 pub fn command(options: &Options) -> ExitCode {
@@ -35,6 +38,14 @@ pub fn command(options: &Options) -> ExitCode {
                 Some(RunOutput::Batch) => text::batch(&run.machine.carried),
                 Some(RunOutput::Json) => run.to_json(),
                 Some(RunOutput::Tree) => graph::tree(&mut run.machine),
+                Some(RunOutput::Scenario) => match scenario(options, &mut run) {
+                    Ok(text) => text,
+                    Err(why) => {
+                        eprint!("{}", text::summary(&mut run));
+                        eprintln!("tidegate run: {why}");
+                        return ExitCode::from(NO_TEST_BED);
+                    }
+                },
             };
             match options.print() {
                 Some(RunOutput::Tree) => crate::output::report(&text),
@@ -61,6 +72,30 @@ pub fn command(options: &Options) -> ExitCode {
             })
         }
     }
+}
+
+/// The test-bed of a script, as a scenario's file.
+fn scenario(options: &Options, run: &mut ScriptRuns) -> Result<String, String> {
+    let script = run.script.display().to_string();
+    let mut again =
+        format!("tidegate run --print scenario{} {}", options.sandbox.words(), shell_word(&script));
+    let args: Vec<String> = options.args.iter().map(|arg| shell_word(arg)).collect();
+    if !args.is_empty() {
+        again += &format!(" -- {}", args.join(" "));
+    }
+    let scenario = run.test_bed.to_scenario(&script, &again).ok_or_else(|| {
+        format!(
+            "{script}: it lays no cable (veth) between network namespaces, so it is no test-bed; `tidegate try {}` \
+             plays its policy on a home's line",
+            shell_word(&script)
+        )
+    })?;
+    // Which namespace is looked at does not matter: all are in it.
+    for outcome in &mut run.outcomes {
+        let about = outcome.namespaces.take();
+        outcome.notes.retain(|note| Some(note) != about.as_ref());
+    }
+    Ok(scenario)
 }
 
 /// A script without traffic control gets a note, and is no error: it did what it does.

@@ -22,7 +22,8 @@ N; 2 wrong usage.
 Examples:
   tidegate run examples/home-gateway.sh --print tree
   tidegate run examples/home-gateway.sh --then show --then stop -- start
-  tidegate run examples/three-bands.sh --print batch > bands.batch"
+  tidegate run examples/three-bands.sh --print batch > bands.batch
+  tidegate run examples/test-bed.sh --print scenario > bed.toml"
 )]
 pub struct Options {
     /// The script
@@ -61,6 +62,8 @@ pub enum RunOutput {
     Json,
     /// Each device's qdiscs and classes as a tree, with the filters that lead there
     Tree,
+    /// The network namespaces and cables of a test-bed with what is configured in each, for `tidegate sim`
+    Scenario,
 }
 
 impl Options {

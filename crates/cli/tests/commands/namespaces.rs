@@ -111,3 +111,111 @@ docker exec db sh -c 'tc qdisc add dev eth0 root netem delay 20ms'
     let found = stdout(&refused) + &String::from_utf8_lossy(&refused.stderr);
     assert!(found.contains("asks.sh:2") && found.contains("docker ps is not supported"), "{found}");
 }
+
+/// The machines, cables and traffic of a test-bed are a scenario, which runs.
+#[test]
+fn a_test_bed_becomes_a_scenario() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("test-bed");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/test-bed.sh");
+    let shown = tidegate(&["run", script, "--print", "scenario"]);
+    assert!(shown.status.success(), "{shown:?}");
+    let said = String::from_utf8_lossy(&shown.stderr).into_owned();
+    assert!(said.contains("not run: iperf3, ping; each of these calls"), "{said}");
+    assert!(!said.contains("--netns NAME"), "all of them are in it: {said}");
+    let text = stdout(&shown);
+    for part in [
+        "between = [\"client\", \"router:r0\"]",
+        "[hosts.server]\naddress = \"10.0.2.1\"",
+        "\"tc qdisc add dev r0 root netem delay 40ms\"",
+        "tcp = \"client -> server\"\nstop = \"20000ms\"",
+        "ping = \"client -> server\"",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let file = place.file("bed.toml", &text);
+    let run = tidegate(&["sim", file.to_str().expect("a name")]);
+    let figures = stdout(&run);
+    assert!(run.status.success() && figures.contains("script"), "{run:?}");
+    let row = figures.lines().find(|line| line.starts_with("script")).expect("a row");
+    // The shaper's 10 Mbit/s less headers and the flow's beginning, and the delay.
+    assert!(row.contains(" 9.") && row.contains("40."), "{figures}");
+    let none = tidegate(&[
+        "run",
+        "--print",
+        "scenario",
+        &place.script("flat.sh", "tc qdisc add dev eth0 root sfq\n").display().to_string(),
+    ]);
+    let said = String::from_utf8_lossy(&none.stderr).into_owned();
+    assert!(none.status.code() == Some(2) && said.contains("lays no cable (veth)"), "{none:?}");
+}
+
+/// A bridge forwards between its ports, and an ifb is where packets are redirected to it.
+#[test]
+fn a_bridge_of_a_test_bed_is_a_machine() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("test-bed-bridge");
+    let script = place.script(
+        "bridge.sh",
+        "#!/bin/sh
+set -e
+ip link add br0 type bridge
+ip link set br0 up
+for i in 1 2; do
+  ip netns add h$i
+  ip link add veth$i type veth peer name eth0 netns h$i
+  ip link set veth$i master br0 up
+  ip -n h$i addr add 10.0.0.$i/24 dev eth0
+  ip -n h$i link set eth0 up
+done
+ip link add ifb0 type ifb
+ip link set ifb0 up
+tc qdisc add dev veth1 handle ffff: ingress
+tc filter add dev veth1 parent ffff: matchall action mirred egress redirect dev ifb0
+tc qdisc add dev ifb0 root handle 1: tbf rate 5mbit burst 10k latency 50ms
+tc qdisc add dev eth9 root sfq
+ip netns exec h2 iperf3 -s &
+ip netns exec h1 iperf3 -c 10.0.0.2 -t 5
+kill $!
+",
+    );
+    let shown = tidegate(&["run", script.to_str().expect("a name"), "--print", "scenario"]);
+    assert!(shown.status.success(), "{shown:?}");
+    let text = stdout(&shown);
+    assert!(text.contains("between = [\"br0:veth1\", \"h1\"]"), "{text}");
+    assert!(
+        text.contains("Left out: `tc qdisc add dev eth9 root sfq`, of a device without a cable"),
+        "{text}"
+    );
+    let file = place.file("bridge.toml", &text);
+    let run = tidegate(&["sim", file.to_str().expect("a name")]);
+    let row = stdout(&run).lines().find(|line| line.starts_with("script")).map(str::to_owned).expect("a row");
+    assert!(row.contains(" 4.8") || row.contains(" 4.7"), "{row}");
+}
+
+/// What makes traffic is not run, and other programs need not be.
+#[test]
+fn programs_that_are_not_here_are_stood_in_for() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("stubs");
+    let script = place.script(
+        "stubs.sh",
+        "#!/bin/sh\nset -e\nping -c 3 192.0.2.1\nno-such-tool --now\ntc qdisc add dev eth0 root sfq\n",
+    );
+    let script = script.to_str().expect("a name");
+    let missing = tidegate(&["check", script]);
+    let said = stdout(&missing) + &String::from_utf8_lossy(&missing.stderr);
+    assert!(said.contains("go on without it (--stub no-such-tool)"), "{said}");
+    let gone_on = tidegate(&["check", script, "--stub", "no-such-tool"]);
+    let said = stdout(&gone_on) + &String::from_utf8_lossy(&gone_on.stderr);
+    assert!(gone_on.status.success(), "{said}");
+    assert!(said.contains("not run: no-such-tool, ping; each of these calls printed nothing"), "{said}");
+    let played = tidegate(&["check", script, "--stub", "tc"]);
+    assert_eq!(played.status.code(), Some(2), "{played:?}");
+}

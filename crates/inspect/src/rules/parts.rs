@@ -101,10 +101,19 @@ fn foreign(reading: &PolicyModel, dump: &FilterDump) -> Option<String> {
         other => arrives && !followed(other),
     })?;
     let unknown = match &does.action.act {
+        Act::Connmark(_) | Act::Ctinfo(_) if refused_rule(reading) => {
+            "and whether a refused rule gives connections a mark is not known"
+        }
         Act::Connmark(_) | Act::Ctinfo(_) => "and no rule here gives connections a mark",
         _ => "which is not followed",
     };
     Some(filter_text(reading, dump, &format!("has the action {}, {unknown}", does.action.act.kind())))
+}
+
+/// Whether a command of a firewall was refused.
+fn refused_rule(reading: &PolicyModel) -> bool {
+    let of_rules = |tool: &str| tool == "nft" || tool.starts_with("iptables") || tool.starts_with("ip6tables");
+    reading.steps.iter().any(|step| step.refused.is_some() && of_rules(&step.tool))
 }
 
 /// What of a filter is not followed.

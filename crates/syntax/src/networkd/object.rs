@@ -70,7 +70,11 @@ impl Object {
             "ingress" => Parent::Ingress,
             "clsact" => Parent::Clsact,
             text => {
-                let parent = parse_classid(text).filter(|id| id.major() != 0 && id.minor() != 0);
+                // Of a class a qdisc with its minor number 0 is read as well: asked of no one, read in
+                // systemd.network(5)'s grammar; the kernel takes it for the qdisc.
+                let whole = matches!(self.place.makes, Makes::Class(_)) && text.contains(':');
+                let parent =
+                    parse_classid(text).filter(|id| id.major() != 0 && (id.minor() != 0 || whole && text.ends_with('0')));
                 Parent::Of(parent.ok_or_else(|| {
                     setting.wrong(
                         "not a parent",

@@ -87,7 +87,8 @@ impl Made {
     fn has_parent_of(&self, Place { makes, parent, id }: Place) -> bool {
         match (makes, parent) {
             (_, Parent::Of(parent)) => {
-                self.classes.contains(&parent) || self.with_bands.contains(&parent.qdisc())
+                let of_qdisc = parent.minor() == 0 && self.qdiscs.contains(&parent);
+                of_qdisc || self.classes.contains(&parent) || self.with_bands.contains(&parent.qdisc())
             }
             (Makes::Qdisc(_), _) => true,
             (Makes::Class(_), _) => id.map_or(self.root, |id| self.qdiscs.contains(&id.qdisc())),
