@@ -251,8 +251,6 @@ fn default_fix(context: &RuleContext<'_>, place: &Place, step: &Step) -> Option<
         classes.iter().filter(|(class, leaf)| **leaf && class.qdisc() == place.1).map(|(class, _)| class);
     let leaves: Vec<_> = leaves.filter(|class| !impairs(**class)).collect();
     let alone = leaves.len() == 1;
-    let leaves_without_way: Vec<&Handle> =
-        leaves.iter().copied().filter(|class| !is_led_to(reading, &place.0, **class)).collect();
     let last = leaves
         .into_iter()
         .max_by_key(|class| super::intent::rank(context.reading, &place.0, **class).unwrap_or(0))?;
@@ -262,12 +260,6 @@ fn default_fix(context: &RuleContext<'_>, place: &Place, step: &Step) -> Option<
     let limits_a_part = || alone && step.after("default").is_none() && is_led_to(reading, &place.0, *last);
     if is_of_hosts(reading, &place.0, *last) || limits_a_part() {
         let what = "make a class for what no filter takes, and name it as the default".to_owned();
-        return Some(Fix { what, edits: Vec::new() });
-    }
-    // Which class is for the rest is the author's to say, unless one is for nothing else.
-    let mut without = leaves_without_way.iter();
-    if without.next() != Some(&last) || without.next().is_some() {
-        let what = format!("name the class that is meant for what no filter takes (of the least priority: default {minor})");
         return Some(Fix { what, edits: Vec::new() });
     }
     if step.after("default").is_some() {

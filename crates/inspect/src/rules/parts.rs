@@ -112,7 +112,8 @@ fn foreign(reading: &PolicyModel, dump: &FilterDump) -> Option<String> {
 
 /// Whether a command of a firewall was refused.
 fn refused_rule(reading: &PolicyModel) -> bool {
-    let of_rules = |tool: &str| tool == "nft" || tool.starts_with("iptables") || tool.starts_with("ip6tables");
+    let of_rules =
+        |tool: &str| tool == "nft" || tool.starts_with("iptables") || tool.starts_with("ip6tables");
     reading.steps.iter().any(|step| step.refused.is_some() && of_rules(&step.tool))
 }
 

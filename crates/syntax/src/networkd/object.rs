@@ -70,11 +70,10 @@ impl Object {
             "ingress" => Parent::Ingress,
             "clsact" => Parent::Clsact,
             text => {
-                // Of a class a qdisc with its minor number 0 is read as well: asked of no one, read in
-                // systemd.network(5)'s grammar; the kernel takes it for the qdisc.
-                let whole = matches!(self.place.makes, Makes::Class(_)) && text.contains(':');
+                // A class may name its qdisc so: both halves are one number, which the kernel takes for it.
+                let is_class = matches!(self.place.makes, Makes::Class(_)) && !text.ends_with(':');
                 let parent =
-                    parse_classid(text).filter(|id| id.major() != 0 && (id.minor() != 0 || whole && text.ends_with('0')));
+                    parse_classid(text).filter(|id| id.major() != 0 && (id.minor() != 0 || is_class));
                 Parent::Of(parent.ok_or_else(|| {
                     setting.wrong(
                         "not a parent",

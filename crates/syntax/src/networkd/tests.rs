@@ -28,6 +28,16 @@ fn sections_are_carried_out_parents_first() {
     );
 }
 
+/// A class may hang on its qdisc by the whole name of that.
+#[test]
+fn a_class_may_name_its_qdisc() {
+    let text = "[Match]\nName=eth0\n[HierarchyTokenBucket]\nParent=root\nHandle=1\n\
+                [HierarchyTokenBucketClass]\nParent=1:0\nClassId=1:20\nRate=1G\n";
+    assert_eq!(commands(text)[1], "6: class replace dev eth0 parent 1: classid 1:20 htb rate 1000000000bit");
+    let missing = text.replace("Handle=1", "Handle=2");
+    assert!(wrong(&missing)[0].1.contains("nothing in this file makes 1:"), "{:?}", wrong(&missing));
+}
+
 #[test]
 fn values_are_those_of_systemd() {
     let of = |section: &str, lines: &str| {
